@@ -1,0 +1,29 @@
+"""Facts that follow from several others: one module an idea, each with `derive(case) -> Iterable[Fact]`.
+
+Modules run in the order of their names, later ones see what earlier ones found.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+from pathlib import Path
+
+from assistant.facts import CaseFile, Fact
+
+
+@cache
+def _modules() -> list[str]:
+    return sorted(m.name for m in pkgutil.iter_modules([str(Path(__file__).parent)]) if not m.name.startswith("_"))
+
+
+def derive(case: CaseFile) -> list[Fact]:
+    """All derived facts. `case` itself is left as it is."""
+    work = CaseFile(list(case.facts), case.hits, case.says, case.inputs)
+    new: list[Fact] = []
+    for name in _modules():
+        found = list(importlib.import_module(f"assistant.derive.{name}").derive(work))
+        work.add(found)
+        new += found
+    return new

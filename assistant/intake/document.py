@@ -1,0 +1,74 @@
+"""A text that was handed over, ready for the scanner and the parsers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from assistant.facts import Origin, OriginKind
+from assistant.intake.prefix import Prefix, host_of_name, rank_of_name, split_prefix
+
+
+@dataclass(slots=True)
+class Line:
+    """One line: `number` counts from 1 in the file; `text` is without the launcher's mark before it, `raw` with it."""
+
+    number: int
+    text: str
+    raw: str
+    host: str | None = None
+    rank: int | None = None
+    time: float | None = None
+
+
+@dataclass
+class Document:
+    """A decoded text without terminal control characters, lines ended by newline.
+
+    `name` is what the user calls it (shown in origins); host and rank are known where the name tells (`rank3.log`)."""
+
+    name: str
+    text: str
+    first_line: int = 1
+    host: str | None = None
+    rank: int | None = None
+    origin_kind: OriginKind = "log"
+    _lines: dict[int, Line] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.rank is None:
+            self.rank = rank_of_name(self.name)
+        if self.host is None:
+            self.host = host_of_name(self.name)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The raw lines, without newline."""
+        return self.text.split("\n")
+
+    @cached_property
+    def messages(self) -> list[str]:
+        """The lines without the marks that launchers put before them."""
+        return [split_prefix(line).message for line in self.lines]
+
+    def line(self, index: int) -> Line:
+        """The line with this index (from 0) in `lines`."""
+        found = self._lines.get(index)
+        if found is None:
+            raw = self.lines[index]
+            prefix: Prefix = split_prefix(raw)
+            found = Line(
+                self.first_line + index,
+                prefix.message,
+                raw,
+                prefix.host or self.host,
+                prefix.rank if prefix.rank is not None else self.rank,
+                prefix.time,
+            )
+            self._lines[index] = found
+        return found
+
+    def origin(self, index: int, kind: OriginKind | None = None) -> Origin:
+        """Origin of a fact that was read on the line with this index (from 0)."""
+        line = self.line(index)
+        return Origin(kind or self.origin_kind, self.name, line.number, line.host, line.rank, line.raw.strip()[:300], line.time)

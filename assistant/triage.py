@@ -1,0 +1,69 @@
+"""From what a user hands over to a case file: sentences, stated facts, texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from assistant.facts import JOB, CaseFile, Fact, Input, Origin, Subject, Value
+from assistant.intake.document import Document
+from assistant.intake.scan import scanner_for
+from assistant.parsers import parse
+from assistant.understand import read_sentence, read_stated
+from knowledge.load import Knowledge
+
+
+def build(kb: Knowledge, *, says: Iterable[str] = (), stated: Iterable[tuple[str, str]] = (), documents: Iterable[Document] = ()) -> CaseFile:
+    """The case file of one triage; `stated` are KEY, VALUE pairs as the user gave them."""
+    case = CaseFile()
+    for document in documents:
+        add_document(case, kb, document)
+    for sentence in says:
+        case.says.append(sentence)
+        case.add(read_sentence(sentence))
+    for key, value in stated:
+        facts, free = read_stated(key, value)
+        case.add(facts)
+        if free:
+            case.says.append(free)
+    finish(case)
+    return case
+
+
+def add_document(case: CaseFile, kb: Knowledge, document: Document) -> None:
+    """Scans and parses one text into the case file."""
+    scanner_for(kb.fingerprint).scan(document, case.hits)
+    facts, kinds = parse(document)
+    case.add(facts)
+    case.inputs.append(Input(document.name, len(document.text.encode("utf-8", "replace")), len(document.lines), ", ".join(kinds) or "text"))
+
+
+def finish(case: CaseFile) -> None:
+    """Adds what follows from the facts together (see `assistant.derive`)."""
+    from assistant.derive import derive
+
+    case.add(derive(case))
+
+
+def signature_facts(case: CaseFile, kb: Knowledge) -> list[Fact]:
+    """Facts that signatures yield from the lines they hit."""
+    from assistant.diagnosis.template import fill_template
+
+    facts: list[Fact] = []
+    for name, hit in case.hits.items():
+        for spec in kb.signatures.get(name, {}).get("facts", ()):
+            seen: set[tuple[Value, str]] = set()
+            for origin, fields in zip(hit.samples, hit.fields, strict=True):
+                value: Value = fill_template(spec["value"], fields) if isinstance(spec["value"], str) else spec["value"]
+                subject = _subject(spec.get("subject", "job"), origin)
+                if (value, str(subject)) not in seen:
+                    seen.add((value, str(subject)))
+                    facts.append(Fact(spec["key"], value, origin, subject, hit.count))
+    return facts
+
+
+def _subject(kind: str, origin: Origin) -> Subject:
+    if kind == "host" and origin.host:
+        return Subject("host", origin.host)
+    if kind == "rank" and origin.rank is not None:
+        return Subject("rank", str(origin.rank))
+    return JOB
