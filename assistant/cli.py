@@ -1,60 +1,120 @@
-"""The command `ncclinic`."""
+"""The command `ncclinic`. Data goes to standard output, messages to standard error."""
 
 from __future__ import annotations
 
-import json
+import os
 import sys
-from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Literal, Optional
 
 import typer
 
-app = typer.Typer(no_args_is_help=False, add_completion=True, pretty_exceptions_enable=False)
-knowledge_app = typer.Typer(help="Look after the knowledge base.")
+from assistant import __version__
+from assistant.errors import UserError
+
+app = typer.Typer(
+    help="Finds out why distributed training is slow, hangs or fails between nodes.",
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+knowledge_app = typer.Typer(help="Look after the knowledge base.", rich_markup_mode=None)
 app.add_typer(knowledge_app, name="knowledge")
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+) -> None:
+    """Without a command the conversation opens."""
+    if version:
+        print(f"ncclinic {__version__}")
+        raise typer.Exit()
+    if context.invoked_subcommand is None:
+        chat()
+
+
+@app.command()
+def chat(
+    plain: Annotated[bool, typer.Option("--plain", help="Line by line, for pipes and screen readers.")] = False,
+    attach: Annotated[Optional[list[str]], typer.Option("--attach", help="A file to begin with; may be repeated.")] = None,
+) -> None:
+    """Open the conversation: describe the trouble, answer a question or two, get the cause and its fix."""
+    from assistant.commands.chat import chat as run
+
+    raise typer.Exit(run(plain=plain, attach=attach or []))
 
 
 @app.command()
 def triage(
-    paths: Annotated[Optional[list[Path]], typer.Argument()] = None,
-    as_json: Annotated[bool, typer.Option("--json")] = False,
-    say: Annotated[Optional[list[str]], typer.Option("--say")] = None,
-    fact: Annotated[Optional[list[str]], typer.Option("--fact")] = None,
+    paths: Annotated[Optional[list[str]], typer.Argument(metavar="PATH...", help="Files, folders, archives, or - for standard input.")] = None,
+    say: Annotated[Optional[list[str]], typer.Option("--say", metavar="TEXT", help="What the trouble is, in your own words.")] = None,
+    fact: Annotated[
+        Optional[list[str]],
+        typer.Option("--fact", metavar="KEY=VALUE", help="Something you know: nodes=2, gpus_per_node=8, gpu=A100, network='infiniband HDR', gpu_state=idle, framework=pytorch, or any other."),
+    ] = None,
+    as_json: Json = False,
+    form: Annotated[Literal["text", "md", "html"], typer.Option("--format", help="Form of the result.")] = "text",
+    output: Annotated[Optional[str], typer.Option("-o", "--output", metavar="FILE", help="Write the result to FILE.")] = None,
 ) -> None:
-    from assistant.diagnosis.rank import rank
-    from assistant.intake.document import Document
-    from assistant.triage import build
-    from knowledge.load import knowledge
+    """Diagnose from logs, scripts and tool output at once.
 
-    kb = knowledge()
-    documents = [Document(str(p), p.read_text(errors="replace")) for p in paths or []]
-    stated = [tuple(f.partition("=")[::2]) for f in fact or []]
-    case = build(kb, says=say or [], stated=stated, documents=documents)  # type: ignore[arg-type]
-    ranked = rank(case, kb)[:5]
-    causes = [
-        {
-            "id": r.id,
-            "probability": round(r.probability, 3),
-            "evidence": [{"rule": e.rule, "text": e.text, "strength": e.strength, "quotes": [o.quote for o in e.support.origins[:2]]} for e in r.evidence],
-        }
-        for r in ranked
-    ]
-    verdict = "healthy" if causes and causes[0]["id"] == "healthy" else "problem"
-    print(json.dumps({"verdict": verdict, "causes": [c for c in causes if c["id"] != "healthy"], "facts": [f"{f.subject}: {f.key}={f.value}" for f in case.facts]}, indent=1))
+    Exit status: 0 no problem found, 1 problem found, 2 unusable input or arguments, 3 nothing to go on.
+
+        ncclinic triage train.log
+
+        ncclinic triage --say "2 nodes of 8 A100, HDR InfiniBand, 4x slower than one node" logs/
+
+        kubectl logs trainer-0 | ncclinic triage --json -
+    """
+    from assistant.commands.triage import triage as run
+
+    raise typer.Exit(run(paths or [], say or [], fact or [], "json" if as_json else form, output))
+
+
+@app.command()
+def causes(
+    cause: Annotated[Optional[str], typer.Argument(help="Show this cause whole.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the causes that are told apart, or show one with its explanation, checks and fixes."""
+    from assistant.commands.causes import causes as run
+
+    raise typer.Exit(run(cause, as_json))
 
 
 @knowledge_app.command("check")
 def knowledge_check(only: Annotated[str, typer.Argument(help="Only files whose path contains this.")] = "") -> None:
-    """Check the knowledge base and run all its examples."""
+    """Check every file of the knowledge base against its schema and run all its examples."""
     from assistant.selfcheck import check
 
     count = 0
     for problem in check(only):
         print(problem)
         count += 1
-    print(f"{count} problems", file=sys.stderr)
+    print(f"{count} problems" if count else "no problems", file=sys.stderr)
     raise typer.Exit(1 if count else 0)
 
 
 def main() -> None:
-    app()
+    """Entry point: errors that a user can mend are told in two lines, without a traceback."""
+    from knowledge.load import KnowledgeError
+
+    try:
+        app()
+    except UserError as error:
+        print(f"ncclinic: {error.message}", file=sys.stderr)
+        if error.hint:
+            print(f"  {error.hint}", file=sys.stderr)
+        sys.exit(2)
+    except KnowledgeError as error:
+        print(f"ncclinic: the knowledge base has mistakes:\n{error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)

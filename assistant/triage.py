@@ -25,7 +25,7 @@ def build(kb: Knowledge, *, says: Iterable[str] = (), stated: Iterable[tuple[str
         case.add(facts)
         if free:
             case.says.append(free)
-    finish(case)
+    finish(case, kb)
     return case
 
 
@@ -37,11 +37,18 @@ def add_document(case: CaseFile, kb: Knowledge, document: Document) -> None:
     case.inputs.append(Input(document.name, len(document.text.encode("utf-8", "replace")), len(document.lines), ", ".join(kinds) or "text"))
 
 
-def finish(case: CaseFile) -> None:
+def finish(case: CaseFile, kb: Knowledge) -> None:
     """Adds what follows from the facts together (see `assistant.derive`)."""
     from assistant.derive import derive
 
+    case.add(signature_facts(case, kb))
     case.add(derive(case))
+
+
+def triage_paths(kb: Knowledge, paths: Iterable[str], *, says: Iterable[str] = (), stated: Iterable[tuple[str, str]] = ()) -> CaseFile:
+    """The case file of files, folders, archives or standard input (-). Raises UserError where nothing can be read."""
+    documents = [Document(p, open(p, errors="replace").read()) for p in paths]
+    return build(kb, says=says, stated=stated, documents=documents)
 
 
 def signature_facts(case: CaseFile, kb: Knowledge) -> list[Fact]:

@@ -84,9 +84,11 @@ def _judge(cause: dict[str, Any], case: CaseFile, symptom: str | None, leads: li
         if support is None or ("unless" in rule and holds(rule["unless"], case) is not None):
             continue
         result.evidence.append(Evidence(rule["id"], fill(rule["text"], support), rule["strength"], support, rule.get("group")))
+    lines = {(o.file, o.line) for e in result.evidence for o in e.support.origins if e.weight > 0}
     for lead in leads:
         strength = lead.causes.get(cause["id"])
-        if strength:
+        first = lead.support.origins[0]
+        if strength and (first.file, first.line) not in lines:  # a rule of the cause's own says it better
             result.evidence.append(Evidence(f"signature:{lead.signature}", lead.text, strength, lead.support, lead.signature))
     result.score += result.own
     return result

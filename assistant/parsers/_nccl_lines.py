@@ -1,0 +1,85 @@
+"""The head of NCCL's log lines, shared by the parsers of this source.
+
+    gpu-a07:184233:184310 [3] NCCL INFO Using network IB
+    [2026-02-11 10:15:42] gpu-a07:184233:184402 [0] transport/net_ib.cc:93 NCCL WARN NET/IB : Got async event : port error
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from assistant.facts import JOB, Fact, Origin, OriginKind, Subject, Value
+from assistant.intake.document import Document
+
+
+@dataclass(frozen=True, slots=True)
+class NcclLine:
+    """One line of NCCL's log: `level` is INFO, WARN or BARE (the version line without a head)."""
+
+    index: int
+    level: str
+    text: str
+    host: str | None
+    pid: str
+    device: str
+
+
+@cache
+def _head() -> re.Pattern[str]:
+    return re.compile(
+        r"(?:(?P<host>[A-Za-z0-9][\w.-]*):(?P<pid>\d+):(?P<tid>\d+) \[(?P<dev>-?\d+)\] (?:.*?NCCL |\S+:\d+ )?|.*?NCCL )"
+        r"(?P<level>INFO|WARN) (?P<text>.*)$"
+    )
+
+
+@cache
+def _banner() -> re.Pattern[str]:
+    return re.compile(r"NCCL version \d+\.\d+")
+
+
+def nccl_lines(document: Document) -> Iterator[NcclLine]:
+    """All lines of NCCL, whatever a launcher put before them."""
+    for index, line in enumerate(document.lines):
+        if "NCCL" not in line and " INFO " not in line and " WARN " not in line:
+            continue
+        found = _head().search(line)
+        if found:
+            yield NcclLine(
+                index,
+                found["level"],
+                found["text"].rstrip(),
+                found["host"] or document.line(index).host,
+                found["pid"] or "",
+                found["dev"] or "",
+            )
+        elif _banner().search(line):
+            yield NcclLine(index, "BARE", line.strip(), document.line(index).host, "", "")
+
+
+def host_subject(host: str | None) -> Subject:
+    return Subject("host", host) if host else JOB
+
+
+class Collected:
+    """Facts of a document, each (key, value, subject) once with a count and the first origin."""
+
+    def __init__(self, document: Document, kind: OriginKind = "log") -> None:
+        self.document = document
+        self.kind: OriginKind = kind
+        self._first: dict[tuple[str, Value, Subject], Origin] = {}
+        self._count: dict[tuple[str, Value, Subject], int] = {}
+
+    def add(self, key: str, value: Value, index: int, subject: Subject = JOB) -> None:
+        mark = (key, value, subject)
+        if mark not in self._first:
+            self._first[mark] = self.document.origin(index, self.kind)
+        self._count[mark] = self._count.get(mark, 0) + 1
+
+    def facts(self) -> list[Fact]:
+        return [
+            Fact(key, value, origin, subject, self._count[key, value, subject])
+            for (key, value, subject), origin in self._first.items()
+        ]

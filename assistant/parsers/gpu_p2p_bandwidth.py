@@ -1,0 +1,56 @@
+r"""`p2pBandwidthLatencyTest` of the CUDA samples (and matrices of nvbandwidth): bandwidth of each pair of GPUs.
+
+    Device=0 CANNOT Access Peer Device=1
+    Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)
+       D\D     0      1
+         0 1654.31  21.54
+         1  21.60 1659.57
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from assistant.facts import Fact
+from assistant.intake.document import Document
+from assistant.parsers._device import host_subject, hosts_by_line
+
+NAME = "p2pBandwidthLatencyTest"
+TRIGGERS = ("P2P=Enabled", "P2P=Disabled", "CANNOT Access Peer", "memcpy CE GPU", "Peer access from", "P2P Connectivity Matrix")
+
+
+def parse(document: Document) -> Iterable[Fact]:
+    hosts = hosts_by_line(document)
+    title: tuple[str, int] | None = None
+    tables: list[tuple[str, int, list[float]]] = []
+    for index, text in enumerate(document.lines):
+        line = text.strip()
+        found = re.match(r"Device[= ](\d+) CAN ?NOT Access Peer Device[= ](\d+)", line) or re.match(r"> Peer access from .*\(GPU(\d+)\) -> .*\(GPU(\d+)\) : No", line)
+        if found:
+            yield Fact("gpu.p2p_no_access", f"GPU{found[1]}-GPU{found[2]}", document.origin(index, "tool"), host_subject(hosts[index]))
+            continue
+        if "Matrix (GB/s)" in line or ("memcpy CE GPU" in line and "GB/s" in line):
+            title = (line, index)
+            continue
+        if "Matrix (us)" in line:
+            title = None
+            continue
+        row = re.match(r"^(?P<row>\d+)\s+(?P<cells>(?:[\d.]+|N/A)(?:\s+(?:[\d.]+|N/A))*)$", line)
+        if title and row and "D\\D" not in line and ("." in row["cells"]):
+            cells = row["cells"].split()
+            own = int(row["row"])
+            values = [float(c) for n, c in enumerate(cells) if n != own and c != "N/A"]
+            if tables and tables[-1][1] == title[1]:
+                tables[-1][2].extend(values)
+            else:
+                tables.append((title[0], title[1], values))
+    for name, index, values in tables:
+        if not values:
+            continue
+        origin, subject = document.origin(index, "tool"), host_subject(hosts[index])
+        if "P2P=Disabled" in name:
+            yield Fact("gpu.p2p_off_bw_max_gbs", max(values), origin, subject)
+        elif "Bidirectional" not in name:
+            yield Fact("gpu.p2p_bw_min_gbs", min(values), origin, subject)
+            yield Fact("gpu.p2p_bw_max_gbs", max(values), origin, subject)

@@ -1,0 +1,235 @@
+"""Launch commands, wherever they stand in a text: in a script, behind a prompt, echoed in a log.
+
+    torchrun --nnodes=2 --nproc_per_node=8 --node_rank=0 --master_addr=10.0.0.1 --master_port=29500 train.py
+    accelerate launch --num_machines 2 --num_processes 16 --machine_rank 0 --main_process_ip 10.0.0.1 train.py
+    $ mpirun -np 16 -H a:8,b:8 -x NCCL_DEBUG=INFO python train.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+from assistant.facts import Fact, Value
+from assistant.intake.document import Document
+from assistant.parsers._shell import Options, integer, logical_lines, options, resolve, variables, words
+
+NAME = "launch command"
+TRIGGERS = (
+    "torchrun ",
+    "torch.distributed.launch",
+    "torch.distributed.run ",
+    "accelerate launch",
+    "accelerate-launch",
+    "deepspeed ",
+    "srun ",
+    "mpirun ",
+    "mpiexec ",
+    "horovodrun ",
+    "colossalai run",
+    "docker run",
+    "podman run",
+    "ray start",
+    "ray job submit",
+    "FORCE_TORCHRUN",
+)
+
+_KINDS = {
+    "torchrun": "torchrun",
+    "torch.distributed.run": "torchrun",
+    "torch.distributed.launch": "torch.distributed.launch",
+    "accelerate launch": "accelerate",
+    "accelerate-launch": "accelerate",
+    "deepspeed": "deepspeed",
+    "srun": "srun",
+    "mpirun": "mpirun",
+    "mpiexec": "mpirun",
+    "horovodrun": "horovodrun",
+    "colossalai run": "colossalai",
+    "docker run": "docker",
+    "podman run": "docker",
+    "nvidia-docker run": "docker",
+    "ray start": "ray",
+    "ray job submit": "ray",
+    "FORCE_TORCHRUN=1": "torchrun",
+}
+
+
+@cache
+def _program() -> re.Pattern[str]:
+    return re.compile(
+        r"""(?:^|[\s"'`(=;&|/]|\$ )(?P<program>torchrun|torch\.distributed\.(?:launch|run)|accelerate[ -]launch|deepspeed|srun|mpirun|mpiexec|"""
+        r"""horovodrun|colossalai run|(?:nvidia-)?docker run|podman run|ray start|ray job submit|FORCE_TORCHRUN=1)(?=\s+["']?[-\w./$<{])(?P<rest>.*)"""
+    )
+
+
+@cache
+def _arguments() -> re.Pattern[str]:
+    """What follows a launcher's name in a command; in prose other words follow."""
+    return re.compile(
+        r"""\s*["']?(?:[-/$.{<]\S|\S+\.(?:py|sh)\b|(?:python[\d.]*|bash|sh|env|uv|singularity|apptainer|enroot|torchrun|accelerate|deepspeed|nsys|numactl|"""
+        r"""hostname|nvidia-smi|stdbuf|shifter|podman-hpc|\w+_perf|llamafactory-cli)\s)|[^.,;]{0,120}\s-{1,2}[A-Za-z][\w-]*[= ]"""
+    )
+
+
+def commands(document: Document) -> Iterator[tuple[int, str, str]]:
+    """(line index, launcher, rest of the line) of every launch command; one line can hold several (srun torchrun)."""
+    for logical in logical_lines(document):
+        text, start = logical.text, 0
+        if len(text) > 20_000:
+            continue
+        while True:
+            found = _program().search(text, start)
+            if not found:
+                break
+            rest = found["rest"]
+            if _arguments().match(rest):
+                yield logical.index, _KINDS[found["program"]], rest
+            start = found.start("rest")
+
+
+def parse(document: Document) -> Iterable[Fact]:
+    known = {**_allocation(document), **variables(document)}
+    facts: list[Fact] = []
+    seen: set[tuple[str, str]] = set()
+    for index, kind, rest in commands(document):
+        if (kind, rest) in seen or len(seen) > 64:
+            continue
+        seen.add((kind, rest))
+        origin = document.origin(index, "config" if document.origin_kind == "log" else document.origin_kind)
+
+        def say(key: str, value: Value | None, origin: object = origin) -> None:
+            if value is not None and value != "":
+                facts.append(Fact(key, value, origin))  # type: ignore[arg-type]
+
+        given = options(words(rest))
+        say("launch.kind", kind)
+        say("launcher", kind)
+        say("launch.command", f"{kind}{rest}"[:300].strip())
+        for key, value in _READERS.get(kind, _torch)(given, known):
+            say(key, value)
+        script = next((w for w in given.rest if w.endswith(".py")), None) if kind not in ("docker", "ray") else None
+        say("launch.script", script)
+    return facts
+
+
+def _allocation(document: Document) -> dict[str, str]:
+    """Variables that Slurm sets from the job script's own directives."""
+    known: dict[str, str] = {}
+    for line in document.messages:
+        found = re.match(r"\s*#SBATCH\s+(--nodes|--ntasks-per-node|--ntasks|-N|-n)[= ]\s*(\d+)\b", line) if "#SBATCH" in line else None
+        if found:
+            names = {"--nodes": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"), "--ntasks-per-node": ("SLURM_NTASKS_PER_NODE",)}
+            names["-N"], names["-n"], names["--ntasks"] = names["--nodes"], ("SLURM_NTASKS",), ("SLURM_NTASKS",)
+            known.update(dict.fromkeys(names[found[1]], found[2]))
+    return known
+
+
+Pairs = Iterator[tuple[str, Value | None]]
+
+
+def _value(given: Options, known: dict[str, str], *names: str) -> str | None:
+    value = given.first(*names)
+    return None if value is None else resolve(value, known)
+
+
+def _count(given: Options, known: dict[str, str], *names: str) -> int | None:
+    """A number, or the larger one of a range (1:4)."""
+    value = _value(given, known, *names)
+    return None if value is None else integer(value.rsplit(":", 1)[-1])
+
+
+def _torch(given: Options, known: dict[str, str]) -> Pairs:
+    yield "launch.nnodes", _count(given, known, "nnodes", "num_nodes", "nnode", "num_machines")
+    yield "launch.nproc", _count(given, known, "nproc_per_node", "num_gpus", "num_proc_per_node", "nproc")
+    yield "launch.node_rank", _value(given, known, "node_rank", "machine_rank")
+    yield "launch.rdzv_endpoint", _value(given, known, "rdzv_endpoint")
+    yield "launch.rdzv_backend", _value(given, known, "rdzv_backend")
+    yield "launch.rdzv_id", _value(given, known, "rdzv_id")
+    yield "launch.master_addr", _value(given, known, "master_addr", "main_process_ip")
+    yield "launch.master_port", _value(given, known, "master_port", "main_process_port")
+    if "standalone" in given:
+        yield "launch.standalone", True
+
+
+def _accelerate(given: Options, known: dict[str, str]) -> Pairs:
+    yield from _torch(given, known)
+    yield "launch.num_processes", _count(given, known, "num_processes")
+
+
+def _deepspeed(given: Options, known: dict[str, str]) -> Pairs:
+    yield from _torch(given, known)
+    hosts = given.first("hostfile", "H", "include", "i")
+    yield "launch.hosts", hosts
+    yield "launch.uses_srun", True if hosts and "no_ssh" not in given else None
+
+
+def _mpi(given: Options, known: dict[str, str]) -> Pairs:
+    yield "launch.num_processes", _count(given, known, "np", "n", "num_proc")
+    hosts = _value(given, known, "H", "host", "hosts")
+    yield "launch.hosts", hosts
+    if hosts and "$" not in hosts and "/" not in hosts:
+        names = {h.partition(":")[0] for h in hosts.split(",") if h}
+        yield "launch.nnodes", len(names)
+    yield "launch.nproc", _count(given, known, "npernode", "ppn", "N")
+    if "x" in given or "genv" in given or "env" in given:
+        yield "launch.env_exported", True
+
+
+def _srun(given: Options, known: dict[str, str]) -> Pairs:
+    yield "launch.nnodes", _count(given, known, "nodes", "N")
+    yield "launch.ntasks_per_node", _count(given, known, "ntasks_per_node")
+    yield "launch.num_processes", _count(given, known, "ntasks", "n")
+    export = given.first("export")
+    if export is not None:
+        yield "launch.env_exported", export.split(",")[0].upper() == "ALL"
+
+
+def _colossalai(given: Options, known: dict[str, str]) -> Pairs:
+    yield from _torch(given, known)
+    hosts = given.first("host", "hostfile", "H")
+    yield "launch.hosts", hosts
+    if hosts and "," in hosts:
+        yield "launch.nnodes", len([h for h in hosts.split(",") if h])
+
+
+def _size_gb(text: str) -> float | None:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", text.strip().lower())
+    if not found:
+        return None
+    return float(found[1]) * {"": 1e-9, "k": 1e-6, "m": 1e-3, "g": 1.0, "t": 1e3}[found[2]]
+
+
+def _docker(given: Options, known: dict[str, str]) -> Pairs:
+    yield "container", "docker"
+    shm = _value(given, known, "shm_size")
+    if shm:
+        yield "launch.shm_size_gb", _size_gb(shm)
+        yield "launch.shm_volume", True
+    if given.first("ipc") == "host":
+        yield "launch.host_ipc", True
+    elif shm is None:
+        yield "launch.host_ipc", False
+    else:
+        yield "launch.host_ipc", True
+    yield "launch.host_network", (given.first("network", "net") or "bridge") == "host"
+    cpus = given.first("cpus")
+    yield "launch.cpu_limit", float(cpus) if cpus and re.fullmatch(r"\d+(\.\d+)?", cpus) else None
+    yield "launch.memory_limit_gb", _size_gb(given.first("memory", "m") or "")
+
+
+def _ray(given: Options, known: dict[str, str]) -> Pairs:
+    yield "launch.hosts", given.first("address")
+
+
+_READERS = {
+    "accelerate": _accelerate,
+    "deepspeed": _deepspeed,
+    "mpirun": _mpi,
+    "horovodrun": _mpi,
+    "srun": _srun,
+    "colossalai": _colossalai,
+    "docker": _docker,
+    "ray": _ray,
+}

@@ -1,0 +1,150 @@
+"""Kubernetes manifests: PyTorchJob, MPIJob, RayCluster, Job, Pod and what their containers get.
+
+    kind: PyTorchJob
+    spec:
+      pytorchReplicaSpecs:
+        Master: {replicas: 1, template: {spec: {containers: [{resources: {limits: {nvidia.com/gpu: 8}}}]}}}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any
+
+import yaml
+
+from assistant.facts import Fact, Value
+from assistant.intake.document import Document
+
+NAME = "Kubernetes manifest"
+TRIGGERS = ("apiVersion:",)
+
+
+@cache
+def _loader() -> Any:
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def parse(document: Document) -> Iterable[Fact]:
+    facts: list[Fact] = []
+    for first, text in _parts(document):
+        origin = document.origin(first, "config")
+        for key, value in _read(text):
+            facts.append(Fact(key, value, origin))
+    return facts
+
+
+def _parts(document: Document) -> Iterator[tuple[int, str]]:
+    """(index of its first line, text) of each YAML document that begins with apiVersion or kind."""
+    lines, start = document.messages, None
+    for index, line in enumerate(lines):
+        if re.match(r"(?:apiVersion|kind):", line) and start is None:
+            start = index
+        elif start is not None and (line.startswith("---") or re.match(r"[$#>] ?\S*\s", line)) and not line.startswith("# "):
+            yield start, "\n".join(lines[start:index])
+            start = None
+    if start is not None:
+        yield start, "\n".join(lines[start:])
+
+
+def _read(text: str) -> list[tuple[str, Value]]:
+    if len(text) > 400_000:
+        return []
+    try:
+        data = yaml.load(text, _loader())
+    except yaml.YAMLError:
+        data = None
+    found: list[tuple[str, Value]] = []
+    if not isinstance(data, dict) or "kind" not in data:
+        return _by_lines(text)
+    found.append(("scheduler", "kubernetes"))
+    found.append(("container", "kubernetes-pod"))
+    replicas, pods = _replicas(data), list(_pod_specs(data))
+    if replicas:
+        found.append(("launch.replicas", replicas))
+    for pod in pods:
+        found += _pod(pod)
+    return list(dict.fromkeys(found))
+
+
+def _by_lines(text: str) -> list[tuple[str, Value]]:
+    """What can be told of a manifest that does not parse (cut, or with templates in it)."""
+    found: list[tuple[str, Value]] = []
+    if re.search(r"^kind:\s*(?:Pod|Job|PyTorchJob|MPIJob|StatefulSet|Deployment|RayCluster|RayJob|LeaderWorkerSet|TrainJob|JobSet)\b", text, re.MULTILINE):
+        found += [("scheduler", "kubernetes"), ("container", "kubernetes-pod")]
+        found.append(("launch.host_network", bool(re.search(r"hostNetwork:\s*true", text))))
+        if "/dev/shm" in text:
+            found.append(("launch.shm_volume", True))
+    return found
+
+
+def _walk(node: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
+    if depth > 40:
+        return
+    if isinstance(node, dict):
+        yield node
+        for child in node.values():
+            yield from _walk(child, depth + 1)
+    elif isinstance(node, list):
+        for child in node:
+            yield from _walk(child, depth + 1)
+
+
+def _replicas(data: dict[str, Any]) -> int:
+    counts = [n.get(k) for n in _walk(data) for k in ("replicas", "numNodes", "completions", "size") if isinstance(n.get(k), int)]
+    return sum(c for c in counts if isinstance(c, int) and c > 0)
+
+
+def _pod_specs(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for node in _walk(data):
+        if isinstance(node.get("containers"), list):
+            yield node
+
+
+def _pod(pod: dict[str, Any]) -> Iterator[tuple[str, Value]]:
+    yield "launch.host_network", pod.get("hostNetwork") is True
+    if pod.get("hostIPC") is True:
+        yield "launch.host_ipc", True
+    volumes = {v.get("name"): v for v in pod.get("volumes") or () if isinstance(v, dict)}
+    shm = False
+    for container in pod["containers"]:
+        if not isinstance(container, dict):
+            continue
+        for mount in container.get("volumeMounts") or ():
+            if isinstance(mount, dict) and str(mount.get("mountPath", "")).rstrip("/") == "/dev/shm":
+                shm = True
+                empty = (volumes.get(mount.get("name")) or {}).get("emptyDir")
+                size = quantity_gb(str((empty or {}).get("sizeLimit", ""))) if isinstance(empty, dict) else None
+                if size is not None:
+                    yield "launch.shm_size_gb", size
+        limits = (container.get("resources") or {}).get("limits") or {}
+        yield from _limits(limits if isinstance(limits, dict) else {})
+    yield "launch.shm_volume", shm
+
+
+def _limits(limits: dict[str, Any]) -> Iterator[tuple[str, Value]]:
+    for name, value in limits.items():
+        text = str(value)
+        if name == "cpu":
+            cpu = float(text[:-1]) / 1000 if re.fullmatch(r"\d+m", text) else (float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else None)
+            if cpu:
+                yield "launch.cpu_limit", cpu
+        elif name == "memory":
+            size = quantity_gb(text)
+            if size:
+                yield "launch.memory_limit_gb", size
+        elif str(name).endswith("/gpu") and text.isdigit():
+            yield "launch.gpu_request", int(text)
+        elif re.search(r"rdma|efa|hca|sriov|roce", str(name)):
+            yield "launch.rdma_request", f"{name}={text}"
+
+
+def quantity_gb(text: str) -> float | None:
+    """A Kubernetes quantity in GB: 64Gi, 500M, 1e9."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(Ki|Mi|Gi|Ti|k|M|G|T)?", text.strip())
+    if not found:
+        return None
+    scale = {"Ki": 1024e-9, "Mi": 1024**2 / 1e9, "Gi": 1024**3 / 1e9, "Ti": 1024**4 / 1e9, "k": 1e-6, "M": 1e-3, "G": 1.0, "T": 1e3}
+    return round(float(found[1]) * scale.get(found[2] or "", 1e-9), 4)

@@ -1,0 +1,178 @@
+"""Channels, transports, GPUDirect and topology in NCCL's log.
+
+    gpu-a07:184233:184310 [3] NCCL INFO Channel 00/0 : 3[3] -> 4[4] via P2P/CUMEM/read
+    gpu-a07:184233:184310 [3] NCCL INFO Channel 00/0 : 3[3] -> 11[3] [send] via NET/IB/2/GDRDMA
+    gpu-a07:184233:184310 [3] NCCL INFO 24 coll channels, 0 collnet channels, 16 nvls channels, 32 p2p channels, 4 p2p channels per peer
+    gpu-a07:184233:184310 [3] NCCL INFO Connected all rings, use ring PXN 0 GDR 1
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+
+from assistant.facts import Fact
+from assistant.intake.document import Document
+from assistant.parsers._nccl_lines import Collected, NcclLine, host_subject, nccl_lines
+
+NAME = "NCCL channels"
+TRIGGERS = (" via ", "coll channels", "GPU Direct RDMA", "DMA-BUF", "Pattern 4", "Check P2P Type", "NVLS multicast", "Connected all", "P2P is disabled")
+
+
+@cache
+def _re(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What several lines tell only together."""
+
+    rank_host: dict[str, str | None] = field(default_factory=dict)
+    addresses: dict[str | None, set[str]] = field(default_factory=dict)
+    net_links: list[tuple[str, str, str, bool, int]] = field(default_factory=list)
+    devices: dict[str | None, set[str]] = field(default_factory=dict)
+    distance: dict[tuple[str | None, str], list[bool]] = field(default_factory=dict)
+    distance_line: int = 0
+    ring_gdr: tuple[bool, int] | None = None
+
+
+def parse(document: Document) -> Iterable[Fact]:
+    out = Collected(document)
+    seen = _Seen()
+    for line in nccl_lines(document):
+        text = line.text
+        if " via " in text:
+            _channel(line, out, seen)
+        elif "GPU Direct RDMA" in text or "DMA-BUF" in text or "GDR " in text:
+            _gdr(line, out, seen)
+        elif "Bootstrap" in text:
+            found = _re(r"Using ?(?:\[0\])?[\w.@-]+:(\S+?)<").search(text)
+            if found:
+                seen.addresses.setdefault(line.host, set()).add(found[1])
+        else:
+            _topology(line, out)
+    _links(out, seen)
+    return out.facts()
+
+
+def net_name(name: str) -> str:
+    """Short name of a network: the plugins name the same one in several ways."""
+    lower = name.lower()
+    if "ofi" in lower or "libfabric" in lower:
+        return "OFI"
+    if lower.startswith("ib"):
+        return "IB"
+    return name
+
+
+def _channel(line: NcclLine, out: Collected, seen: _Seen) -> None:
+    found = _re(
+        r"(?:Channel|Ring) \d+(?:/\d+)? : (?P<src>\d+)(?:\[[0-9a-f]+\])? -> (?P<dst>\d+)(?:\[[0-9a-f]+\])?"
+        r"(?: \[(?P<dir>send|receive)\])? via (?P<how>.+?)\s*$"
+    ).search(line.text)
+    if not found:
+        return
+    how = found["how"]
+    net = _re(r"NET/(?P<net>[\w .-]+?)/(?P<dev>\d+)(?:\(\d+\))?(?P<gdr>/GDRDMA)?").match(how)
+    if net:
+        name, gdr = net_name(net["net"]), bool(net["gdr"])
+        out.add("nccl.via", f"NET/{name}" + ("/GDRDMA" if gdr else ""), line.index)
+        rank = {"send": found["src"], "receive": found["dst"]}.get(found["dir"] or "")
+        if rank is not None:
+            seen.rank_host[rank] = line.host
+        seen.net_links.append((found["src"], found["dst"], name, gdr, line.index))
+        seen.devices.setdefault(line.host, set()).add(net["dev"])
+        return
+    seen.rank_host.setdefault(found["src"], line.host)
+    if how.startswith("P2P/"):
+        kind = "P2P/" + how.split("/")[1].split(" ")[0]
+        out.add("nccl.via", kind, line.index)
+        out.add("nccl.via_intranode", "P2P", line.index)
+    elif how.startswith("SHM") or "shared memory" in how:
+        out.add("nccl.via", "SHM", line.index)
+        out.add("nccl.via_intranode", "SHM", line.index)
+    elif how.startswith("NVLS"):
+        out.add("nccl.via", "NVLS", line.index)
+
+
+def _links(out: Collected, seen: _Seen) -> None:
+    several = {host for host, addresses in seen.addresses.items() if len(addresses) > 1}
+    staged: int | None = None
+    for src, dst, name, gdr, index in seen.net_links:
+        a, b = seen.rank_host.get(src), seen.rank_host.get(dst)
+        if a is not None and a == b and a not in several and src != dst:
+            out.add("nccl.via_intranode", "NET", index)
+            continue
+        out.add("nccl.via_internode", name + ("/GDRDMA" if gdr else ""), index)
+        if gdr:
+            out.add("nccl.gdr", True, index)
+        elif name in ("IB", "OFI", "UCX"):
+            staged = index if staged is None else staged
+    if staged is not None and not any(link[3] for link in seen.net_links):
+        out.add("nccl.gdr", False, staged)
+    if not seen.net_links and seen.ring_gdr is not None and seen.ring_gdr[0]:
+        out.add("nccl.gdr", True, seen.ring_gdr[1])
+    if seen.devices:
+        most = max(len(devices) for devices in seen.devices.values())
+        out.add("nccl.ib_devices_used", most, seen.net_links[0][4])
+    for (host, _), states in seen.distance.items():
+        if not any(states):
+            out.add("nccl.gdr_distance_off", True, seen.distance_line, host_subject(host))
+
+
+def _gdr(line: NcclLine, out: Collected, seen: _Seen) -> None:
+    text, host = line.text, host_subject(line.host)
+    if "DMA-BUF is available" in text:
+        out.add("nccl.dmabuf", True, line.index, host)
+        return
+    found = _re(r"NET/(?P<net>[\w .-]+?) : GPU Direct RDMA (?P<state>Enabled|Disabled) for (?:HCA|GPU \d+\[\d+\] / HCA) \d+ '[^']*'").search(text)
+    if found:
+        if found["net"] not in ("Socket", "FastSocket"):
+            out.add("nccl.gdr_hca", found["state"] == "Enabled", line.index, host)
+        return
+    found = _re(
+        r"GPU Direct RDMA (?P<state>Enabled|Disabled) for GPU[ /](?P<gpu>[0-9a-f-]+)(?:\[\d+\])?(?: / HCA| \(rank \d+\) - NET/)[^(]*\(.*?distance"
+    ).search(text)
+    if found:
+        seen.distance.setdefault((line.host, found["gpu"]), []).append(found["state"] == "Enabled")
+        seen.distance_line = line.index
+        return
+    found = _re(r"use ring PXN \d GDR (\d)").search(text)
+    if found:
+        seen.ring_gdr = (found[1] == "1", line.index)
+
+
+def _topology(line: NcclLine, out: Collected) -> None:
+    text, host = line.text, host_subject(line.host)
+    if "coll channels" in text:
+        found = _re(r"(\d+) coll channels").search(text)
+        if found:
+            out.add("nccl.channels", int(found[1]), line.index, host)
+    elif "Pattern 4" in text:
+        found = _re(r"Pattern 4, .*?(?:bw|speed) ([\d.]+)/[\d.]+, .*?type (\w+(?:/\w+)?)").search(text)
+        if found:
+            out.add("nccl.topo_type", found[2], line.index)
+            out.add("nccl.topo_bw", float(found[1]), line.index)
+    elif "Check P2P Type" in text:
+        found = _re(r"(?:intraNodeP2pSupport|isAllDirectP2p) (\d)").search(text)
+        if found:
+            out.add("nccl.p2p_all", found[1] == "1", line.index, host)
+    elif "P2P is disabled between" in text:
+        found = _re(r"connected GPUs (\d+) and (\d+)").search(text)
+        if found:
+            out.add("nccl.p2p_disabled_pair", f"{found[1]} and {found[2]}", line.index, host)
+    elif "NVLS multicast" in text:
+        found = _re(r"NVLS multicast support is (not )?available").search(text)
+        if found:
+            out.add("nccl.nvls", found[1] is None, line.index, host)
+    elif "Loading topology file" in text:
+        found = _re(r"Loading topology file (\S+)").search(text)
+        if found:
+            out.add("nccl.topo_file", found[1], line.index, host)
+    elif text.startswith("Channel "):
+        found = _re(r"Channel \d+/(\d+) ?: +\d+").match(text)
+        if found and " via " not in text and "->" not in text:
+            out.add("nccl.channels", int(found[1]), line.index, host)

@@ -1,0 +1,97 @@
+"""The life of NCCL's communicators: which ranks began to initialise, which completed, how many nodes.
+
+    gpu-a07:184233:184310 [3] NCCL INFO ncclCommInitRankConfig comm 0x55d0c8a01230 rank 3 nranks 16 cudaDev 3 nvmlDev 3 busId 4b000 commId 0x9bb27e3ad0a1b2c3 - Init START
+    gpu-a07:184233:184310 [3] NCCL INFO comm 0x55d0c8a01230 rank 3 nRanks 16 nNodes 2 localRanks 8 localRank 3 MNNVL 0
+    gpu-a07:184233:184310 [3] NCCL INFO comm 0x7f6e14001060 rank 3 nranks 16 cudaDev 3 busId 4b000 - Init COMPLETE
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+
+from assistant.facts import Fact
+from assistant.intake.document import Document
+from assistant.parsers._nccl_lines import Collected, nccl_lines
+
+NAME = "NCCL communicators"
+TRIGGERS = ("NCCL INFO", "NCCL WARN")
+
+#: Share of the ranks that must be seen before one that is not seen counts as missing.
+ENOUGH = 0.75
+
+
+@cache
+def _re(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+@dataclass(slots=True)
+class _Communicator:
+    size: int
+    first: int
+    started: dict[int, int] = field(default_factory=dict)
+    completed: dict[int, int] = field(default_factory=dict)
+
+
+def parse(document: Document) -> Iterable[Fact]:
+    out = Collected(document)
+    known: dict[tuple[str, int], _Communicator] = {}
+    hosts: dict[str, int] = {}
+    addresses: dict[str, int] = {}
+    nodes: dict[int, int] = {}
+    local: dict[int, int] = {}
+    for line in nccl_lines(document):
+        text = line.text
+        if line.host:
+            hosts.setdefault(line.host, line.index)
+        if "nranks" in text and ("START" in text or "COMPLETE" in text):
+            found = _re(r"comm 0x[0-9a-f]+ rank (\d+) nranks (\d+)(?:.*?commId (0x[0-9a-f]+))?.*?- ?(Init START|(?:Init )?COMPLETE)").search(text)
+            if found and "Destroy" not in text and "Abort" not in text:
+                rank, size = int(found[1]), int(found[2])
+                comm = known.setdefault((found[3] or "", size), _Communicator(size, line.index))
+                (comm.started if found[4] == "Init START" else comm.completed).setdefault(rank, line.index)
+        elif "nNodes" in text:
+            found = _re(r"nRanks (\d+) nNodes (\d+) localRanks (\d+)").search(text)
+            if found:
+                nodes.setdefault(int(found[2]), line.index)
+                local.setdefault(int(found[3]), line.index)
+        elif "Bootstrap" in text:
+            found = _re(r"Using ?(?:\[0\])?[\w.@-]+:(\d+\.\d+\.\d+\.\d+)<").search(text)
+            if found and not found[1].startswith("127."):
+                addresses.setdefault(found[1], line.index)
+    if hosts:
+        out.add("nccl.hosts_seen", max(len(hosts), len(addresses)), min(hosts.values()))
+    if nodes:
+        out.add("nccl.nnodes", max(nodes), nodes[max(nodes)])
+    if local:
+        out.add("nccl.local_ranks", max(local), local[max(local)])
+    if known:
+        _largest(out, known)
+    return out.facts()
+
+
+def _largest(out: Collected, known: dict[tuple[str, int], _Communicator]) -> None:
+    size = max(c.size for c in known.values())
+    comm = max((c for c in known.values() if c.size == size), key=lambda c: (len(c.started) + len(c.completed), -c.first))
+    out.add("nccl.nranks", size, comm.first)
+    if comm.started:
+        out.add("nccl.init_started", len(comm.started), comm.first)
+    if comm.completed or comm.started:
+        out.add("nccl.init_completed", len(comm.completed), comm.first)
+    if not comm.started:
+        if len(comm.completed) == size:
+            out.add("nccl.init_done", True, comm.first)
+        return
+    waiting = sorted(set(comm.started) - set(comm.completed))
+    out.add("nccl.init_done", not waiting, max(comm.started.values()))
+    absent = sorted(set(range(size)) - set(comm.started) - set(comm.completed))
+    missing: list[int] = []
+    if absent and len(comm.started) >= ENOUGH * size:
+        missing = absent
+    elif waiting and comm.completed:
+        missing = waiting
+    if missing:
+        out.add("nccl.init_missing_ranks", ",".join(map(str, missing)), max(comm.started.values()))

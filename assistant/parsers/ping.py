@@ -1,0 +1,62 @@
+r"""Round trips, loss and path MTU, from ping.
+
+    PING 10.0.0.2 (10.0.0.2) 8972(9000) bytes of data.
+    ping: local error: message too long, mtu=1500
+    20 packets transmitted, 19 received, 5% packet loss, time 19021ms
+    rtt min/avg/max/mdev = 0.081/0.112/0.208/0.021 ms
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+
+from assistant.facts import Fact
+from assistant.intake.document import Document
+from assistant.parsers._net import Reader
+
+NAME = "ping"
+TRIGGERS = ("packets transmitted", "min/avg/max", "message too long", "Frag needed", "bytes from ")
+
+
+@cache
+def _patterns() -> dict[str, re.Pattern[str]]:
+    return {
+        "head": re.compile(r"^PING \S+ (?:\([^)]*\) )?(?:from \S+ (?:\S+: )?)?(?P<size>\d+)(?:\(\d+\))? (?:data )?bytes"),
+        "loss": re.compile(r"\d+ packets transmitted, \d+ (?:packets )?received,(?: \+\d+ errors,)? (?:\+\d+ duplicates, )?(?P<pct>[\d.]+)% packet loss"),
+        "rtt": re.compile(r"(?:rtt|round-trip) min/avg/max(?:/(?:mdev|stddev))? = (?P<min>[\d.]+)/(?P<avg>[\d.]+)/(?P<max>[\d.]+)(?:/(?P<dev>[\d.]+))? ms"),
+        "long": re.compile(r"message too long|Frag needed and DF set|Packet needs to be fragmented"),
+    }
+
+
+def parse(document: Document) -> Iterable[Fact]:
+    reader = Reader(document)
+    patterns = _patterns()
+    size = 56
+    small_ok = False
+    too_long = False
+    for index, text in enumerate(document.messages):
+        head = patterns["head"].match(text)
+        if head:
+            size, too_long = int(head["size"]), False
+            continue
+        if patterns["long"].search(text):
+            too_long = True
+            yield reader.job(index, "net.ping_too_long", True)
+            continue
+        loss = patterns["loss"].search(text)
+        if loss:
+            lost = float(loss["pct"])
+            if size <= 1472:
+                small_ok = small_ok or lost < 50
+                yield reader.job(index, "net.ping_loss_pct", lost)
+            elif lost == 100 and (small_ok or too_long):
+                yield reader.job(index, "net.big_ping_lost", True)
+            continue
+        rtt = patterns["rtt"].search(text)
+        if rtt:
+            yield reader.job(index, "net.rtt_ms", float(rtt["avg"]))
+            yield reader.job(index, "net.rtt_max_ms", float(rtt["max"]))
+            if rtt["dev"]:
+                yield reader.job(index, "net.rtt_mdev_ms", float(rtt["dev"]))

@@ -1,0 +1,131 @@
+"""The kind of trouble a text tells of: slow, hang, crash, jitter or question.
+
+People mix them up, so every word is only a cue with a weight. What is denied ("no errors", "it does not crash") does not
+count, nor what is past ("after weeks of hangs"), nor what is told of a remedy or an experiment ("with debugging on it
+crashes instead"). A hang that ends in a timeout is a hang; a rendezvous or a start that times out is a crash.
+"""
+
+from __future__ import annotations
+
+from assistant.understand.text import clause_at, negated, regex
+
+_RATE = r"\d\s*(?:k|m)?\s*(?:g(?:b|ib)?(?:it)?s?/s(?:ec)?|m(?:b|ib)?(?:it)?s?/s(?:ec)?|gbps|mbps|it/s|s/it|iter(?:ation)?s?/s|tflops?|(?:samples?|images?|img|tokens?|sentences?|steps?|seqs?|sequences?)\s*(?:/|per|a|an|each)\s*s(?:ec(?:ond)?)?)"
+
+#: Cues by symptom: (weight, pattern).
+CUES: dict[str, tuple[tuple[float, str], ...]] = {
+    "crash": (
+        (3.0, r"\bcrash(?:es|ed|ing|-loops?|loop\w*)?\b|\bcore dump|\bsegfault|\bseg(?:mentation)? ?fault|\bsig(?:kill|segv|bus|abrt|term)\b|\bbus error"),
+        (3.0, r"\b(?:dies|died|dying|aborts?|aborted|aborting|blows? up|blew up|falls? over|bails? out|bombs? out|goes down|went down|was gone|is gone|are gone|disappear(?:s|ed)?|vanish(?:es|ed)?)\b"),
+        (3.0, r"\b(?:killed|terminated|gets? terminated|terminates|kicked out|evicted|exits? with|exited|exit ?code|quits?)\b"),
+        (2.5, r"\b(?:raises?|raised|throws?|threw|traceback|exception|stack ?trace|runtimeerror|assertion)\b|\b\w+Error\b"),
+        (2.5, r"\bfail(?:s|ed|ing|ure|ures)?\b|\bbroken pipe\b|\bout of memory\b|\boom\b"),
+        (2.0, r"\berrors?\b|\berroring\b|\bcomplain(?:s|t|ing)\b"),
+        (2.0, r"\b(?:ends?|ended|stops?|stopped|finish(?:es)?)\b(?: \w+){0,3}? (?:with|in)\b(?! (?:about|around|\d))"),
+        (2.0, r"\b(?:refuses? to|can(?:'?t|not)|could ?n[o']t|unable to|won'?t|doesn'?t|does not|not able to)(?: \w+)? (?:start|initiali[sz]e|init|connect|reach|load|open|find|bind|launch|join|come up|work|boot|run)\b"),
+        (2.5, r"\b(?:gives? up|gave up|times? out|timed out|timing out|timeouts?|time-outs?)\b"),
+        (2.0, r"\bconnection (?:refused|reset|closed|abort\w*)|\bclosed connections?\b|\brefused\b|\bunreachable\b|\bno route to host|\baddress (?:is )?already in use|\bport\b.{0,20}\b(?:taken|in use|held|busy)|\bholding (?:that|the|this) port|\bis ?n[o']t there\b"),
+        (1.5, r"\bstops? (?:right|at|in|just|immediately|after|on|during)\b|\bstopped (?:right|at|in|just|after|during)\b|\bsystem error|\binternal error|\binvalid usage|\bunhandled"),
+        (1.0, r"\bi (?:always |now |just |only )?(?:get|see|got) (?:this|the following|these)\b|\boutput (?:below|attached)|\bsee (?:the )?(?:trace|below)"),
+        (1.0, r"\bgets? no gpu|\bnothing new .{0,40}gets|\bdoes ?n[o']t work\b|\bbroken\b|\bnodes? (?:was|were|is) lost\b|\brank \d+ (?:is|was) (?:lost|dead)\b"),
+    ),
+    "hang": (
+        (3.2, r"\bhang(?:s|ing)?\b|\bhung\b|\bstuck\b|\bfreez(?:e|es|ing)\b|\bfrozen?\b|\bdead-?locks?(?:ed)?\b|\blive-?lock|\bwedged\b|\block(?:s|ed)? up\b"),
+        (3.0, r"\bnever (?:\w+ )?(?:returns?|comes? back|goes on|continues?|finish(?:es)?|ends?|gets? past|reach(?:es)?|completes?|proceeds?|leaves?|progress(?:es)?|moves?|exits?|arrives?)\b"),
+        (1.5, r"\bnever (?:\w+ )?(?:starts?|begins?|gets? started|gets? going)\b|\bwon'?t (?:start|begin|move|continue|proceed|finish)\b"),
+        (3.0, r"\bstands? still\b|\bstood still\b|\bstandstill\b|\bsilent since\b|\bbeen silent\b|\bgoes silent\b|\bwent silent\b|\bgoes quiet\b|\bfalls silent|\bcomes? to a (?:halt|stop)\b"),
+        (2.6, r"\bhalts?\b|\bhalted\b|\bstall(?:s|ed|ing)?\b|\bblock(?:s|ed) (?:forever|indefinitely|there|in|at|on)\b|\bsits? (?:there|in|at|idle|waiting)\b|\bjust sits\b|\bsat there\b|\bsitting (?:there|in|at)\b"),
+        (3.0, r"\bwait(?:s|ing|ed)? (?:forever|indefinitely|endlessly|for ?ever|for hours)\b|\bforever\b(?! to (?:load|start))|\bfor hours with(?:out| no)\b|\bindefinitely\b"),
+        (3.0, r"\bno (?:further |more |visible |real )?progress\b|\b(?:doesn'?t|does not|do not|don'?t|didn'?t|isn'?t|not|stop(?:s|ped)?|ceases?(?: to)?|without) (?:make |making )?(?:any )?progress(?:ing)?\b"),
+        (2.6, r"\bnothing (?:more |else |further |ever )?(?:happens?|happened|moves?|is printed|gets printed|comes|appears|is logged)\b|\bno (?:further |more )?output\b|\bno (?:new )?(?:log )?lines?\b|\bno bytes? move|\bstops? (?:printing|logging|responding|training|moving|advancing|outputting)\b|\bstopped (?:printing|logging|responding|moving)\b"),
+        (3.0, r"\b(?:does|do|did|will|would) ?(?:n'?t|not) (?:ever )?(?:return|move on|advance|proceed|continue|go on|get past|get beyond|come back|finish|get any further|go any further)\b|\bneither .{0,60}gets? past\b"),
+        (1.2, r"\bspin(?:s|ning)?\b.{0,25}100|\bstill \"?running\"?|\bhave to kill\b|\bneed to kill\b|\bctrl[- ]?c\b|\bwaits? for\b|\bunresponsive\b|\bstate d\b|\bwatchdog\b"),
+    ),
+    "slow": (
+        (3.0, r"\bslow(?:s|er|est|ly|ness|down|downs|ed)?\b|\bcrawl(?:s|ing|ed)?\b|\bsluggish\b|\bsnail|\bpainful(?:ly)? long\b|\btakes? (?:ages|forever|for ever|an eternity)\b"),
+        (2.4, r"\b(?:no|not|hardly|barely|scarcely|isn'?t|n't(?: \w+)?) (?:any |much |really )?(?:faster|quicker|speed-?up|speedup|gain)\b|\b(?:same|equal) (?:total )?(?:speed|throughput|time)\b|\bgives? (?:me |us )?nothing\b|\bbrings? (?:me |us )?(?:nothing|little)\b|\bdoes ?n[o']t (?:help|pay|scale)\b|\bworth it\b|\bno benefit\b"),
+        (2.0, r"\bspeed\b|\bspeed-?ups?\b|\bthroughput\b|\bscal(?:es|ing|ability|e)\b|\bperformance\b|\bbandwidth\b|\bbus ?bw\b|\balg ?bw\b|\befficien(?:cy|t)\b|\bmfu\b|\butili[sz]ation is low\b|\bunder-?perform\w*|\bregress(?:ion|ed|es)\b|\bbottleneck\w*|\boverhead\b"),
+        (1.6, _RATE),
+        (2.2, r"\b(?:falls?|fell|drops?|dropped|sinks?|sank|declin(?:es|ed)|decreas(?:es|ed)|degrad(?:es|ed|ing|ation)|goes|went|collapse[sd]?|plummet(?:s|ed)?)\b.{0,30}(?:from|to|by)\b.{0,20}(?:\d|half|third|quarter|fifth|tenth)"),
+        (2.0, r"\btakes?\b.{0,30}\b(?:longer|\d+(?:\.\d+)?\s*(?:x|times|seconds?|secs?|s|minutes?|mins?|hours?|h|days?)|two|three|four|five|six|seven|twice|double)\b|\btook\b.{0,30}\b(?:hours?|days?|minutes?|seconds?|longer)\b|\bneeds?\b.{0,12}\d+(?:\.\d+)? ?(?:s|sec\w*|minutes?|hours?)\b|\btwice as (?:long|slow)|\b(?:two|three|four|five|ten|\d+) times (?:as long|longer|slower|the time)\b|\bstep time\b.{0,20}(?:is|of|up|grow|increas|from)"),
+        (2.0, r"\b(?:half|a (?:third|quarter|fifth|tenth|fraction))\b (?:of )?(?:the |what |its |that )?|\bhalf as fast\b|\bonly (?:about |around |some |ever )?\d+(?:\.\d+)? ?(?:%|percent|per cent)|\bexpect(?:ed)? (?:\w+ ){0,3}(?:above|more|at least|around|about|\d)"),
+        (1.0, r"\bgpus? .{0,25}\b(?:idle|starv\w+|wait\w*|low)\b|\bunder-?utili[sz]ed\b|\bno errors?\b|\bno crash\b|\b(?:it|does|still) (?:does )?trains?\b|\bburn\w*|\btuning? (?:for|of) speed|\bparameters should i tune\b|\ball this box can do\b|\bwaste[sd]?\b|\bused to (?:take|get|be|run)\b"),
+        (1.5, r"\badding (?:a |another |more |the )?(?:second )?(?:node|gpu|machine|server)s? (?:makes|slows|does|gives|brings)\b|\bmore gpus? (?:make|do|give|bring)\b|\bfaster on (?:one|a single)\b|\bfast on (?:one|a single)\b|\bfaster than (?:two|both|four|eight|multi)"),
+    ),
+    "jitter": (
+        (5.0, r"\bjitter\w*\b|\bstutter\w*\b|\bhiccups?\b"),
+        (3.6, r"\bspik(?:e|es|y|ing)\b|\bfluctuat\w+|\boscillat\w+|\berratic\w*|\bsee-?saws?\b|\bup and down\b|\byo-?yo|\boutliers?\b|\bun(?:stable|even|steady|predictable)\b.{0,30}(?:step|iteration|throughput|speed|time|perf|latenc)|\b(?:step|iteration|throughput|speed|time|perf\w*|latenc\w+)\b.{0,30}\b(?:un(?:stable|even|steady|predictable)|inconsistent|irregular)\b|\binconsistent\b.{0,20}(?:speed|throughput|step|perf|time)"),
+        (4.5, r"\b(?:almost all|nearly all|most|the majority of|many) (?:of the )?(?:steps?|iterations?|batches|its?)\b.{0,120}\b(?:but|except|some|every|each|then|now and then|occasional)|\b(?:but|yet) (?:then |each |every |some |about |roughly )*(?:\w+th|hundredth|few|one in|once in|now and then)"),
+        (4.0, r"\bevery (?:few|couple of|so many|other|\d+(?:th|st|nd|rd)?|hundred(?:th)?|ten(?:th)?|fifty|thousand(?:th)?|so often|now and then|once in a while)\b(?: or so)?.{0,60}\b(?:slow|long|longer|pause|stall|spike|wait|take|takes|seconds?|minutes?|freez|stop|jump|dip|drop|hang)"),
+        (3.0, r"\bvar(?:y|ies|ied|iation|iance|iable)\b.{0,40}\b(?:step|iteration|run|time|second|speed|throughput|node|lot|wildly|strongly|widely)|\b(?:step|iteration|run|speed|throughput|times?)\b.{0,30}\b(?:var(?:y|ies|iation|iance)|differs? from run|all over the place|jumps? (?:around|between|from))"),
+        (3.0, r"\b(?:sometimes|now and then|occasional(?:ly)?|from time to time|intermittent(?:ly)?|sporadic(?:ally)?|once in a while|periodic(?:ally)?|every now and again|irregularly|at irregular|at random (?:steps|intervals))\b.{0,60}\b(?:slow|slower|slowly|seconds?|longer|long|pauses?|ms|minutes?|drop|dips?|stalls? for|lag)|\b(?:slow|pauses?|dips?|drops?|longer)\b.{0,30}\b(?:sometimes|now and then|occasionally|from time to time|intermittently|sporadically|at random)\b"),
+        (3.0, r"\b(?:long|short|brief|random|regular|periodic|occasional) (?:pauses?|stalls?|gaps?|dips?|drops?|freezes)\b|\b(?:single|individual|some|random|few) (?:steps|iterations) (?:take|need|are|last)\b|\b(?:p99|p95|tail latenc\w+|standard deviation|std ?dev)\b"),
+    ),
+    "question": (
+        (2.6, r"\bis (?:this|that|it|there|the|rank \d+|gpu \d+)\b[^.?!]{0,60}\b(?:bad|normal|expected|ok|okay|fine|harmless|a problem|a concern|right|wrong|safe|intended|supposed|serious|dangerous|needed|necessary|possible)\b[^.?!]{0,40}\?"),
+        (2.6, r"\b(?:should|do|must|need) (?:i|we) (?:be )?(?:worr\w+|concern\w+|care|ignore|lose|fix|bother|react|do anything)\b|\bharmless\b|\bsafe to ignore|\bcan (?:i|we) ignore\b|\bworr(?:y|ied|ying) (?:about|me|us)\b|\bscar(?:y|es)\b"),
+        (2.4, r"\bwhat (?:does|do|did) [^.?!]{0,70}\bmean\b|\bwhat is the meaning\b|\bmeaning of\b|\bwhich (?:one|of them|figure|number)\b[^.?!]{0,40}\b(?:true|right|correct|real)\b|\bsupposed to\b"),
+        (2.0, r"\bwhat did (?:i|we) (?:install|do|set|configure|miss)\b[^.?!]{0,30}\?|\bdo (?:i|we) lose\b|\bwhy (?:does|do|is|are) [^.?!]{0,80}\b(?:print|show|report|say|log|warn|differ|different)|\bhow (?:do|can|should) (?:i|we) (?:launch|choose|read|interpret|measure|calculate|compute|check|verify|use|set up|configure)\b"),
+        (1.6, r"\bwarnings?\b|\bmessages? (?:look|about|like|mean)|\bno plugin found|\bflood of\b|\blooks? (?:right|fine|good|correct|ok|normal)\b|\bresults? (?:are|is) (?:right|correct|fine)|\bfirst test of\b|\bjust (?:wondering|curious|asking|want to know)\b|\bcurious\b|\bwonder(?:ing)?\b|\bgeneral question|\bjust a question"),
+        (0.4, r"\?"),
+    ),
+}  # fmt: skip
+
+_PAST = regex(r"\bafter (?:\w+ )?(?:weeks?|days?|months?|hours?) of (?:\w+ )?$|\b(?:used to|previously|earlier|before|formerly|no longer|last (?:week|month)|in the past|years? ago)(?: \w+){0,2}\s*$")
+_ASIDE = regex(
+    r"\b(?:instead|forcing|forced|with \w+ (?:debugging|logging)|debug(?:ging)? on|if (?:i|we)|when (?:i|we) (?:try|tried|force|forced|switch|switched|disable|disabled|enable|enabled|set)"
+    r"|did not do this|never shows? it|was fine|is fine|are fine|fine with|goes through|also (?:tried|attempted))\b"
+)  # fmt: skip
+_START = regex(r"\b(?:rendezvous|rdzv|at start|at start-?up|join(?:ing)?|master|store|connect\w*|init_process_group|before a single step|getting past|gets? past|first barrier)\b")
+_TIMEOUT = r"\b(?:times? out|timed out|timing out|timeouts?|time-outs?)\b"
+_LAST_WORD = regex(r"\b(?:then|finally|in the end|eventually|until|and after|after (?:a|some|ten|30|\d+))\b[^.]{0,60}$")
+
+#: Least weight from which a text is taken to tell of a symptom at all.
+ENOUGH = 1.4
+
+
+def scores(text: str) -> dict[str, float]:
+    """The weight of each symptom in a text."""
+    total: dict[str, float] = {}
+    for name, cues in CUES.items():
+        sum_, strongest = 0.0, 0.0
+        for weight, pattern in cues:
+            best = max((_weight(text, m.start(), m.end(), weight, name) for m in regex(pattern).finditer(text)), default=0.0)
+            strongest = max(strongest, best)
+            sum_ += best
+        total[name] = strongest + 0.4 * (sum_ - strongest)
+    _timeouts(text, total)
+    return total
+
+
+def _weight(text: str, start: int, end: int, weight: float, name: str) -> float:
+    if name != "question" and not text[start:end].lower().startswith(("no ", "not ", "never", "n't", "nothing", "won", "can", "does", "is")) and negated(text, start):
+        return 0.0
+    if _PAST.search(text[max(0, start - 40) : start]):
+        return 0.0
+    clause = clause_at(text, start)
+    if name in ("crash", "hang") and _ASIDE.search(clause):
+        weight *= 0.45
+    if name in ("slow", "question") and regex(r"\b(?:slower|slow)\b.{0,20}\bthan usual\b").search(clause):
+        weight *= 0.6
+    return weight if start < 120 else weight * 0.9
+
+
+def _timeouts(text: str, total: dict[str, float]) -> None:
+    """A timeout is how a hang ends, but for a start-up that waits for others it is the failure itself."""
+    if not regex(_TIMEOUT).search(text) or total["hang"] < 2.0:
+        return
+    if _START.search(text) and regex(r"\brendezvous|\brdzv\b|\bgive up\b|\bgave up\b").search(text):
+        total["crash"] += 2.0
+    elif total["crash"] < total["hang"] + 1.5 and not regex(r"\b(?:crash|die[sd]?|abort|kill|exception)\w*\b").search(text):
+        total["hang"] += 1.0
+
+
+def symptom_of(text: str) -> str | None:
+    """The symptom that a text tells of, or None where it tells of none."""
+    total = scores(text)
+    trouble = max(("crash", "hang", "jitter", "slow"), key=lambda s: total[s])
+    if total["question"] >= 2.0 and total["question"] > total[trouble] + (0.0 if trouble == "slow" else -0.4):
+        return "question"
+    if total[trouble] >= ENOUGH:
+        return trouble
+    return "question" if total["question"] >= 2.0 else None
