@@ -1,12 +1,15 @@
-"""Errors that a user can cause and mend."""
+"""Errors that a user can do something about."""
 
 from __future__ import annotations
 
 
 class UserError(Exception):
-    """Shown without traceback (exit status 2): what is wrong, and what to do next."""
+    """Said to the user as it is: what is wrong, and what to do next. Never a traceback."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.hint}" if self.hint else self.message

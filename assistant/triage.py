@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 from assistant.facts import JOB, CaseFile, Fact, Input, Origin, Subject, Value
 from assistant.intake.document import Document
+from assistant.intake.read import read_inputs, require_text
 from assistant.intake.scan import scanner_for
+from assistant.intake.source import Source
 from assistant.parsers import parse
 from assistant.understand import read_sentence, read_stated
 from knowledge.load import Knowledge
@@ -16,7 +18,13 @@ def build(kb: Knowledge, *, says: Iterable[str] = (), stated: Iterable[tuple[str
     """The case file of one triage; `stated` are KEY, VALUE pairs as the user gave them."""
     case = CaseFile()
     for document in documents:
-        add_document(case, kb, document)
+        kinds = add_document(case, kb, document)
+        case.inputs.append(Input(document.name, len(document.text.encode("utf-8", "replace")), len(document.lines), ", ".join(kinds) or "text"))
+    return complete(case, kb, says, stated)
+
+
+def complete(case: CaseFile, kb: Knowledge, says: Iterable[str], stated: Iterable[tuple[str, str]]) -> CaseFile:
+    """Adds what the user says and states to a case file of attachments, and all that follows."""
     for sentence in says:
         case.says.append(sentence)
         case.add(read_sentence(sentence))
@@ -29,12 +37,24 @@ def build(kb: Knowledge, *, says: Iterable[str] = (), stated: Iterable[tuple[str
     return case
 
 
-def add_document(case: CaseFile, kb: Knowledge, document: Document) -> None:
-    """Scans and parses one text into the case file."""
+def add_document(case: CaseFile, kb: Knowledge, document: Document) -> list[str]:
+    """Scans and parses one text into the case file. Returns the names of the sources recognised in it."""
     scanner_for(kb.fingerprint).scan(document, case.hits)
     facts, kinds = parse(document)
     case.add(facts)
-    case.inputs.append(Input(document.name, len(document.text.encode("utf-8", "replace")), len(document.lines), ", ".join(kinds) or "text"))
+    return kinds
+
+
+def add_source(case: CaseFile, kb: Knowledge, source: Source) -> None:
+    """Reads one input to its end into the case file, chunk by chunk."""
+    kinds: dict[str, list[str]] = {}
+    for document in source.documents():
+        known = kinds.setdefault(document.name, [])
+        known += [kind for kind in add_document(case, kb, document) if kind not in known]
+    for record in source.inputs:
+        if kinds.get(record.path):
+            record.kind = ", ".join(kinds[record.path])
+        case.inputs.append(record)
 
 
 def finish(case: CaseFile, kb: Knowledge) -> None:
@@ -47,8 +67,13 @@ def finish(case: CaseFile, kb: Knowledge) -> None:
 
 def triage_paths(kb: Knowledge, paths: Iterable[str], *, says: Iterable[str] = (), stated: Iterable[tuple[str, str]] = ()) -> CaseFile:
     """The case file of files, folders, archives or standard input (-). Raises UserError where nothing can be read."""
-    documents = [Document(p, open(p, errors="replace").read()) for p in paths]
-    return build(kb, says=says, stated=stated, documents=documents)
+    case = CaseFile()
+    sources = read_inputs(list(paths))
+    for source in sources:
+        add_source(case, kb, source)
+    if sources:
+        require_text(sources)
+    return complete(case, kb, says, stated)
 
 
 def signature_facts(case: CaseFile, kb: Knowledge) -> list[Fact]:

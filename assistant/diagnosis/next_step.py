@@ -8,12 +8,13 @@ causes and the remainder that is not known here.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from assistant.diagnosis.conditions import holds
 from assistant.diagnosis.rank import Ranked
+from assistant.diagnosis.told import value_name
 from assistant.facts import CaseFile, Value
 from knowledge.load import Knowledge
 
@@ -26,7 +27,7 @@ CLEAR_LEAD = 0.6
 LIKELIER = 5.0
 """How much more often an answer is given where one of its causes holds than where none of the question's causes does."""
 
-REVEALED = 0.6
+REVEALED = 0.5
 """Share of cases in which a log or a tool's output that is asked for settles a cause listed for it."""
 
 WORTH = 0.035
@@ -60,16 +61,28 @@ class NextStep:
     """The likeliest causes that the answer helps to tell apart."""
 
 
-def stands_clear(ranked: list[Ranked]) -> bool:
-    """One cause is ahead by so much that another answer would hardly change what to do."""
-    top = [r for r in ranked if r.evidence][:1]
-    if not top or ranked[0] is not top[0]:
-        return False
-    first, second = ranked[0].probability, ranked[1].probability if len(ranked) > 1 else 0.0
+class Weighed(Protocol):
+    """A cause with its probability: a ranked cause or a finding."""
+
+    id: str
+    probability: float
+
+
+def leads_clearly(first: float, second: float) -> bool:
+    """Whether a cause with the first probability is far enough ahead of one with the second."""
     return first >= CLEAR or (first >= CLEAR_LEAD and second * 6 <= first)
 
 
-def next_step(case: CaseFile, ranked: list[Ranked], kb: Knowledge, asked: Iterable[str] = frozenset()) -> NextStep | None:
+def stands_clear(ranked: list[Ranked]) -> bool:
+    """One cause is ahead by so much that another answer would hardly change what to do."""
+    if not ranked or not ranked[0].evidence:
+        return False
+    return leads_clearly(ranked[0].probability, ranked[1].probability if len(ranked) > 1 else 0.0)
+
+
+def next_step(
+    case: CaseFile, ranked: list[Ranked], kb: Knowledge, asked: Iterable[str] = frozenset()
+) -> NextStep | None:
     """The best open question, or None where a cause stands clear or no answer would change much."""
     if stands_clear(ranked):
         return None
@@ -77,7 +90,9 @@ def next_step(case: CaseFile, ranked: list[Ranked], kb: Knowledge, asked: Iterab
     return best if best is not None and best.gain / best.cost >= WORTH else None
 
 
-def open_steps(case: CaseFile, ranked: list[Ranked], kb: Knowledge, asked: Iterable[str] = frozenset()) -> list[NextStep]:
+def open_steps(
+    case: CaseFile, ranked: list[Ranked], kb: Knowledge, asked: Iterable[str] = frozenset()
+) -> list[NextStep]:
     """Every question that may be asked now, with its expected gain, in a fixed order."""
     done = frozenset(asked)
     beliefs = _beliefs(ranked)
@@ -91,12 +106,12 @@ def open_steps(case: CaseFile, ranked: list[Ranked], kb: Knowledge, asked: Itera
     return steps
 
 
-def step_of(question: Mapping[str, Any], ranked: list[Ranked]) -> NextStep:
+def step_of(question: Mapping[str, Any], ranked: Sequence[Weighed]) -> NextStep:
     """The step for one question, whether it is open or not."""
     return _step(question, _beliefs(ranked))
 
 
-def _beliefs(ranked: list[Ranked]) -> dict[str, float]:
+def _beliefs(ranked: Sequence[Weighed]) -> dict[str, float]:
     """Probabilities of the likeliest causes; the empty name stands for all others."""
     beliefs = {r.id: r.probability for r in ranked[:LOOKED_AT]}
     beliefs[""] = max(0.0, 1.0 - sum(beliefs.values()))
@@ -143,11 +158,6 @@ def _gain(question: Mapping[str, Any], beliefs: Mapping[str, float]) -> float:
         for answer in names:
             outcomes.append({c: p * weights[c][answer] / sum(weights[c].values()) for c, p in rest.items()})
     return _entropy(beliefs.values()) - sum(sum(o.values()) * _entropy(o.values()) for o in outcomes)
-
-
-def value_name(value: Value) -> str:
-    """The name of an answer's value in `tells`."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _entropy(weights: Iterable[float]) -> float:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from assistant.facts import Origin, OriginKind
-from assistant.intake.prefix import Prefix, host_of_name, rank_of_name, split_prefix
+from assistant.intake.names import host_of_name, rank_of_name
+from assistant.intake.prefix import Splitter
 
 
 @dataclass(slots=True)
@@ -25,7 +27,8 @@ class Line:
 class Document:
     """A decoded text without terminal control characters, lines ended by newline.
 
-    `name` is what the user calls it (shown in origins); host and rank are known where the name tells (`rank3.log`)."""
+    `name` is what the user calls it (shown in origins); host and rank are known where the name tells (`rank3.log`).
+    A large file comes as several documents, one after the other, each with its `first_line`."""
 
     name: str
     text: str
@@ -33,6 +36,11 @@ class Document:
     host: str | None = None
     rank: int | None = None
     origin_kind: OriginKind = "log"
+    shifts: list[tuple[int, int]] = field(default_factory=list)
+    """(index, line number there), sorted, where lines of `text` and of the file do not run in step."""
+    repeats: dict[int, int] = field(default_factory=dict)
+    """How often more a line occurred than it stands in `text`, by its index: copies are left out of large files."""
+    splitter: Splitter | None = None
     _lines: dict[int, Line] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -49,16 +57,36 @@ class Document:
     @cached_property
     def messages(self) -> list[str]:
         """The lines without the marks that launchers put before them."""
-        return [split_prefix(line).message for line in self.lines]
+        split = self.marks.split
+        return [split(line).message for line in self.lines]
+
+    @cached_property
+    def marks(self) -> Splitter:
+        """What takes the marks off the lines of this text."""
+        return self.splitter or Splitter.of(self.text)
+
+    def number(self, index: int) -> int:
+        """The number in the file of the line with this index (from 0)."""
+        if not self.shifts:
+            return self.first_line + index
+        at = bisect_right(self.shifts, (index, 1 << 62)) - 1
+        if at < 0:
+            return self.first_line + index
+        start, number = self.shifts[at]
+        return number + index - start
+
+    def count(self, index: int) -> int:
+        """How often the line with this index (from 0) occurred, with the copies that were left out."""
+        return 1 + self.repeats.get(index, 0)
 
     def line(self, index: int) -> Line:
         """The line with this index (from 0) in `lines`."""
         found = self._lines.get(index)
         if found is None:
             raw = self.lines[index]
-            prefix: Prefix = split_prefix(raw)
+            prefix = self.marks.split(raw)
             found = Line(
-                self.first_line + index,
+                self.number(index),
                 prefix.message,
                 raw,
                 prefix.host or self.host,

@@ -11,36 +11,45 @@ from datetime import UTC, datetime
 
 DAY = 86400.0
 _DAYS_BEFORE = (0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)
-_MONTHS = {m: i for i, m in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
+_MONTHS = {m: i for i, m in enumerate(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"], 1)}
 _CLOCK = r"(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
 _MONTH = "(?P<{}>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 #: How far into a line a full date may stand and still be the line's own time.
-REACH = 56
+REACH = 72
 
-_ISO = re.compile(r"(?<!\d)20\d\d([-/])(\d\d)\1(\d\d)[T _]" + _CLOCK)
+_ISO = re.compile(r"20\d\d([-/])(\d\d)\1(\d\d)[T _]" + _CLOCK)
 _GLOG = re.compile(r"\[?[VIWEFDC](\d{1,2})(\d\d) " + _CLOCK)
 _NAMED = re.compile(
     r"\[?(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?" + _MONTH.format("month") + r" +(\d{1,2}) " + _CLOCK + r"(?: (?:[A-Z]{3,4} )?\d{4})?"
 )
-_US = re.compile(r"[\[(]?(\d\d)/(\d\d)/(?:20)?\d\d[ -]" + _CLOCK + r"(?: ([AP])M)?")
-_SPARK = re.compile(r"\d\d/(\d\d)/(\d\d) " + _CLOCK + " [A-Z]")
+_US = re.compile(r"[\[(]?(0[1-9]|1[0-2])/(\d\d)/(?:20)?\d\d[ -]" + _CLOCK + r"(?: ([AP])M)?")
+_SPARK = re.compile(r"\d\d/(0[1-9]|1[0-2])/(\d\d) " + _CLOCK + " [A-Z]")
 _CLF = re.compile(r"\[?(\d\d)/" + _MONTH.format("month") + r"/20\d\d:" + _CLOCK)
 _LEVELLED = re.compile(r"\[?(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL)[ :|]+(\d\d)-(\d\d) " + _CLOCK)
 _CLOCK_ONLY = re.compile(r"\[?" + _CLOCK + r"(?=\]|[ ,]+\[?(?:[A-Z]{4,}|[EWID])\b|:? - )")
 _UPTIME = re.compile(r"(?:<\d+>)?\[ *(\d{1,9}\.\d{3,9})\]")
 _EPOCH = re.compile(r"(?:\[|libfabric:\d+:)(1[4-9]\d{8}(?:\.\d+)?)[\]:]")
+_CLOCK_PART = re.compile(r":\d\d:\d\d(?!\d)")
 #: The formats that carry a date, for `dated`.
 _DATED = re.compile(
-    r"(?<!\d)20\d\d([-/])\d\d\1\d\d[T _]\d\d:\d\d:\d\d|^(?:.{0,40}[\]: ])?\[?[VIWEFDC]\d{3,4} \d\d:\d\d:\d\d\.\d"
+    r"(?<!\d)20\d\d([-/])\d\d\1\d\d[T _]\d\d:\d\d:\d\d|(?<![A-Za-z])[VIWEFDC]\d{3,4} \d\d:\d\d:\d\d\.\d"
     r"|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d{1,2} \d\d:\d\d:\d\d|(?<!\d)\d\d/\d\d/(?:20)?\d\d[ -]\d\d:\d\d:\d\d"
     r"|(?:INFO|WARNING|WARN|ERROR)[ :|]+\d\d-\d\d \d\d:\d\d:\d\d",
-    re.MULTILINE,
 )
 
 
 def dated(text: str) -> bool:
     """Whether lines of this text carry dates (then a bare clock or an uptime is on another scale and is not used)."""
-    return _DATED.search(text) is not None
+    start = 0
+    while (clock := _CLOCK_PART.search(text, start)) is not None:
+        begin = text.rfind("\n", 0, clock.start()) + 1
+        end = text.find("\n", clock.end())
+        if _DATED.search(text[begin : end if end != -1 else len(text)][:400]):
+            return True
+        if end == -1:
+            break
+        start = end
+    return False
 
 
 def scale(month: int, day: int, hour: int, minute: int, second: int, fraction: str | None = None) -> float | None:
@@ -64,28 +73,28 @@ def time_at(line: str, start: int = 0, *, dates: bool = True) -> float | None:
     """The time that the line carries at `start` or shortly after it.
 
     With `dates`, formats without a date are left out, as they are on another scale than their neighbours."""
-    head = line[start : start + REACH + 30]
-    if ":" in head:
-        found = _ISO.search(head, 0)
-        if found and found.start() <= REACH:
+    end = start + REACH + 30
+    first = line[start : start + 1]
+    if ":" in line:
+        found = _ISO.search(line, start, end)
+        if found and found.start() - start <= REACH:
             _, month, day, *clock = found.groups()
             return _scaled(month, day, *clock)
-        first = head[:1]
         if first == "[":
-            first = head[1:2]
+            first = line[start + 1 : start + 2]
         if first.isdigit():
-            return _numeric(head, dates)
+            return _numeric(line[start:end], dates)
         if first.isupper():
-            found = _GLOG.match(head) or _LEVELLED.match(head)
+            found = _GLOG.match(line, start) or _LEVELLED.match(line, start)
             if found:
                 return _scaled(*found.groups())
-            found = _NAMED.match(head)
+            found = _NAMED.match(line, start)
             if found:
                 month, day, *clock = found.groups()
                 return _scaled(str(_MONTHS[month]), day, *clock)
-    if not dates:
-        return _other_scale(head)
-    return None
+    if dates or first not in "[<l ":
+        return None
+    return _other_scale(line[start:end])
 
 
 def _numeric(head: str, dates: bool) -> float | None:

@@ -16,7 +16,9 @@ _UNIT = {"": 1e-9, "k": 1e-6, "m": 1e-3, "g": 1.0, "t": 1e3}
 def _markers() -> tuple[re.Pattern[str], ...]:
     return (
         # == node7 ==, ### node7, ---- node7 ----, [node7], >>> node7
-        re.compile(r"^(?:={2,}|#{1,4}|-{3,}|>{2,}) ?(?:host:? |node:? |on )?([A-Za-z][\w.-]*\d[\w.-]*|[A-Za-z]+-[\w.-]+):? ?[=#-]*$"),
+        re.compile(
+            r"^(?:={2,}|#{1,4}|-{3,}|>{2,}) ?(?:host:? |node:? |on )?([A-Za-z][\w.-]*\d[\w.-]*|[A-Za-z]+-[\w.-]+):? ?[=#-]*$"
+        ),
         # user@node7:~$ command, [user@node7 ~]$ command, node7:~$ command, node7$ command
         re.compile(r"^(?:\([\w.-]+\) )?\[?[\w.-]+@([A-Za-z0-9][\w.-]*)[: ][^$#]*[$#] "),
         re.compile(r"^([A-Za-z][\w.-]*):[~/][^ $#]*[$#] "),
@@ -31,7 +33,7 @@ def hosts(document: Document) -> list[str | None]:
     found: list[str | None] = []
     current = document.host
     for text in document.messages:
-        if text and text[0] in "=#->[($s" or "$ " in text[:80] or "# " in text[:80]:
+        if (text and text[0] in "=#->[($s") or "$ " in text[:80] or "# " in text[:80]:
             for marker in _markers():
                 match = marker.match(text)
                 if match:

@@ -44,7 +44,13 @@ def _word() -> re.Pattern[str]:
 
 def words(text: str) -> list[str]:
     """The words of a command line, quotes taken off; an unclosed quote is no error."""
+    text = _substitution().sub(lambda m: re.sub(r"\s+", "", m[0]), text)
     return [w.replace('"', "").replace("'", "") for w in _word().findall(text)]
+
+
+@cache
+def _substitution() -> re.Pattern[str]:
+    return re.compile(r"\$\(\(?[^()]*\)?\)")
 
 
 @dataclass(slots=True)

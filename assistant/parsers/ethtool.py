@@ -1,15 +1,15 @@
 r"""Link settings, counters and driver of Ethernet interfaces, from ethtool IF, ethtool -S IF and ethtool -i IF.
 
-    Settings for ens1f0np0:
-            Supported link modes:   10000baseT/Full
-                                    100000baseCR4/Full
-            Speed: 10000Mb/s
-            Duplex: Full
-            Link detected: yes
+Settings for ens1f0np0:
+        Supported link modes:   10000baseT/Full
+                                100000baseCR4/Full
+        Speed: 10000Mb/s
+        Duplex: Full
+        Link detected: yes
 
-    NIC statistics:
-         rx_discards_phy: 120934
-         rx_prio3_pause: 88123
+NIC statistics:
+     rx_discards_phy: 120934
+     rx_prio3_pause: 88123
 """
 
 from __future__ import annotations
@@ -23,7 +23,16 @@ from assistant.intake.document import Document
 from assistant.parsers._net import Reader
 
 NAME = "ethtool"
-TRIGGERS = ("Settings for ", "NIC statistics", "ethtool", "Link detected:", "_phy: ", "allowance_exceeded", "firmware-version:", "baseT/Full")
+TRIGGERS = (
+    "Settings for ",
+    "NIC statistics",
+    "ethtool",
+    "Link detected:",
+    "_phy: ",
+    "allowance_exceeded",
+    "firmware-version:",
+    "baseT/Full",
+)
 
 _ERRORS = frozenset((
     "rx_crc_errors_phy", "rx_symbol_err_phy", "rx_pcs_symbol_err_phy", "link_down_events_phy", "rx_crc_errors", "rx_errors",
@@ -34,8 +43,12 @@ _LOSS = frozenset((
     "rx_discards_phy", "tx_discards_phy", "rx_out_of_buffer", "rx_dropped", "tx_dropped", "rx_missed_errors", "rx_fifo_errors",
     "rx_no_buffer_count", "rx_no_dma_resources", "port.rx_dropped", "rx_discards", "tx_discards", "rx_buff_alloc_err",
 ))  # fmt: skip
-_MTU = frozenset(("rx_oversize_pkts_phy", "rx_out_of_range_len_phy", "rx_length_errors", "rx_long_length_errors", "rx_oversize"))
-_PAUSE = re.compile(r"^(?:rx|tx)_(?:pause_ctrl_phy|global_pause|prio\d_pause|pause|flow_control_xo(?:ff|n)|pause_storm_(?:warning|error)_events)$")
+_MTU = frozenset(
+    ("rx_oversize_pkts_phy", "rx_out_of_range_len_phy", "rx_length_errors", "rx_long_length_errors", "rx_oversize")
+)
+_PAUSE = re.compile(
+    r"^(?:rx|tx)_(?:pause_ctrl_phy|global_pause|prio\d_pause|pause|flow_control_xo(?:ff|n)|pause_storm_(?:warning|error)_events)$"
+)
 _LOSSLESS = re.compile(r"^rx_prio[1-7]_(?:discards|buf_discard)$")
 #: Below so many, drops and pauses are what every busy host shows.
 _FEW_DROPS, _FEW_PAUSES = 100, 1000
@@ -44,9 +57,13 @@ _FEW_DROPS, _FEW_PAUSES = 100, 1000
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
     return {
-        "head": re.compile(r"(?:Settings for (?P<a>[\w.@-]+):|ethtool (?:-[a-zA-Z]+ |--[\w-]+ )*(?P<b>[A-Za-z][\w.@-]*))"),
+        "head": re.compile(
+            r"(?:Settings for (?P<a>[\w.@-]+):|ethtool (?:-[a-zA-Z]+ |--[\w-]+ )*(?P<b>[A-Za-z][\w.@-]*))"
+        ),
         "field": re.compile(r"^\s*(?P<key>Speed|Duplex|Link detected|driver):\s+(?P<value>\S.*?)\s*$"),
-        "modes": re.compile(r"^\s*(?P<who>Supported link modes|Advertised link modes|Link partner advertised link modes|[A-Z][\w -]+):"),
+        "modes": re.compile(
+            r"^\s*(?P<who>Supported link modes|Advertised link modes|Link partner advertised link modes|[A-Z][\w -]+):"
+        ),
         "mode": re.compile(r"\b(?P<speed>\d+)base\w*/(?:Full|Half)"),
         "stat": re.compile(r"^\s+(?P<name>[a-z][\w.]*): (?P<value>\d+)\s*$"),
     }

@@ -1,10 +1,10 @@
 r"""Libfabric providers, from fi_info.
 
-    provider: efa
-        fabric: efa
-        domain: rdmap16s27-rdm
+provider: efa
+    fabric: efa
+    domain: rdmap16s27-rdm
 
-    fi_getinfo: -61 (No data available)
+fi_getinfo: -61 (No data available)
 """
 
 from __future__ import annotations

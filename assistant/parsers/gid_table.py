@@ -1,9 +1,9 @@
 r"""GIDs of RoCE ports, from show_gids, ibv_devinfo -v and sysfs listings.
 
-    DEV     PORT    INDEX   GID                                     IPv4            VER     DEV
-    mlx5_0  1       3       0000:0000:0000:0000:0000:ffff:0a00:0105 10.0.1.5        v2      ens1f0np0
+DEV     PORT    INDEX   GID                                     IPv4            VER     DEV
+mlx5_0  1       3       0000:0000:0000:0000:0000:ffff:0a00:0105 10.0.1.5        v2      ens1f0np0
 
-            GID[  3]:               ::ffff:10.0.1.5, RoCE v2
+        GID[  3]:               ::ffff:10.0.1.5, RoCE v2
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 r"""`nvidia-smi topo -m` and `topo -p2p`: how GPUs and NICs of a host are connected.
 
-    	GPU0	GPU1	NIC0	CPU Affinity	NUMA Affinity	GPU NUMA ID
-    GPU0	 X 	NV18	PXB	0-55,112-167	0		N/A
-    GPU1	NV18	 X 	SYS	56-111,168-223	1		N/A
-    NIC0	PXB	SYS	 X
+     GPU0 GPU1 NIC0 CPU Affinity NUMA Affinity GPU NUMA ID
+    GPU0  X  NV18 PXB 0-55,112-167 0  N/A
+    GPU1 NV18  X  SYS 56-111,168-223 1  N/A
+    NIC0 PXB SYS  X
 """
 
 from __future__ import annotations
@@ -117,10 +117,10 @@ def _distances(matrix: Matrix, document: Document) -> Iterator[Fact]:
         yield Fact("topo.gpu_gpu", kind_of(worst[2]), origin, subject)
         linked = {g for a, b, c in pairs if kind_of(c) == "NV" for g in (a, b)}
         missing = [(a, b, c) for a, b, c in pairs if kind_of(c) != "NV"]
-        if linked and missing and len(pairs) > 1:
-            if len(linked) < len(matrix.gpus) or 4 * len(missing) < len(pairs):
-                a, b, c = missing[0]
-                yield Fact("topo.nvlink_missing_pair", f"{a}-{b} ({c})", origin, subject)
+        mostly = missing and 2 * len(missing) < len(pairs)
+        if mostly and (len(linked) < len(matrix.gpus) or 4 * len(missing) <= len(pairs)):
+            a, b, c = missing[0]
+            yield Fact("topo.nvlink_missing_pair", f"{a}-{b} ({c})", origin, subject)
         counts = sorted({int(c[2:]) for _, _, c in pairs if kind_of(c) == "NV"})
         most = max((sum(c == f"NV{n}" for _, _, c in pairs), n) for n in counts)[1] if counts else 0
         weak = [(a, b, c) for a, b, c in pairs if kind_of(c) == "NV" and int(c[2:]) < most]

@@ -1,12 +1,12 @@
 r"""Error, congestion and loss counters of RDMA ports: perfquery, ibqueryerrors, ibdiagnet, rdma statistic, sysfs.
 
-    # Port counters: Lid 12 port 1 (CapMask: 0x5A00)
-    SymbolErrorCounter:..............19342
-    PortXmitWait:....................2418231
+# Port counters: Lid 12 port 1 (CapMask: 0x5A00)
+SymbolErrorCounter:..............19342
+PortXmitWait:....................2418231
 
-    link mlx5_0/1 rx_write_requests 0 out_of_sequence 12 packet_seq_err 9 rp_cnp_handled 88123
-    /sys/class/infiniband/mlx5_0/ports/1/hw_counters/out_of_sequence:311
-    GUID 0x98039b0300a1b2c3 port 12: [SymbolErrorCounter == 1544] [LinkDownedCounter == 3] [PortXmitWait == 871223]
+link mlx5_0/1 rx_write_requests 0 out_of_sequence 12 packet_seq_err 9 rp_cnp_handled 88123
+/sys/class/infiniband/mlx5_0/ports/1/hw_counters/out_of_sequence:311
+GUID 0x98039b0300a1b2c3 port 12: [SymbolErrorCounter == 1544] [LinkDownedCounter == 3] [PortXmitWait == 871223]
 """
 
 from __future__ import annotations
@@ -20,7 +20,15 @@ from assistant.intake.document import Document
 from assistant.parsers._net import Reader
 
 NAME = "RDMA port counters"
-TRIGGERS = ("SymbolErrorCounter", "PortXmitWait", "LinkDownedCounter", "hw_counters/", "/counters/", "rx_write_requests", "out_of_sequence")
+TRIGGERS = (
+    "SymbolErrorCounter",
+    "PortXmitWait",
+    "LinkDownedCounter",
+    "hw_counters/",
+    "/counters/",
+    "rx_write_requests",
+    "out_of_sequence",
+)
 
 #: Counters of a bad link; a value up to the number is ordinary (link training at boot, single symbol errors).
 _ERRORS = {
@@ -52,7 +60,9 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         "head": re.compile(r"# Port (?:extended )?counters: (?P<who>.+?) port (?P<port>\d+)"),
         "perfquery": re.compile(r"^(?P<name>[A-Z][A-Za-z0-9]+):\.+(?P<value>0x[0-9a-fA-F]+|\d+)\s*$"),
         "statistic": re.compile(r"^\s*link (?P<dev>[\w.-]+)/(?P<port>\d+) (?P<items>(?:\w+ \d+\s*)+)$"),
-        "sysfs": re.compile(r"infiniband/(?P<dev>[\w.-]+)/ports/(?P<port>\d+)/(?:hw_)?counters/(?P<name>\w+)[:= ]+(?P<value>\d+)"),
+        "sysfs": re.compile(
+            r"infiniband/(?P<dev>[\w.-]+)/ports/(?P<port>\d+)/(?:hw_)?counters/(?P<name>\w+)[:= ]+(?P<value>\d+)"
+        ),
         "errors": re.compile(r"port (?P<port>\d+|ALL):?\s+(?P<items>(?:\[\w+ == \d+[^\]]*\]\s*)+)"),
         "item": re.compile(r"\[(?P<name>\w+) == (?P<value>\d+)"),
         "bare": re.compile(r"^\s*(?P<name>[a-z]+_[a-z_]+)\s*[:=]?\s+(?P<value>\d+)\s*$"),
@@ -87,7 +97,11 @@ def _counters(text: str, device: str) -> list[tuple[str, int, str]]:
     found = patterns["statistic"].match(text)
     if found:
         words = found["items"].split()
-        return [(n, int(v), f"{found['dev']}:{found['port']}") for n, v in zip(words[::2], words[1::2], strict=False) if v.isdigit()]
+        return [
+            (n, int(v), f"{found['dev']}:{found['port']}")
+            for n, v in zip(words[::2], words[1::2], strict=False)
+            if v.isdigit()
+        ]
     found = patterns["errors"].search(text)
     if found:
         where = f"port {found['port']}"

@@ -1,20 +1,20 @@
 r"""State and rate of RDMA ports, from ibstat, ibstatus, ibv_devinfo, iblinkinfo, rdma link, ibdev2netdev.
 
-    CA 'mlx5_0'
-            Port 1:
-                    State: Active
-                    Physical state: LinkUp
-                    Rate: 200
-                    Link layer: InfiniBand
+CA 'mlx5_0'
+        Port 1:
+                State: Active
+                Physical state: LinkUp
+                Rate: 200
+                Link layer: InfiniBand
 
-    hca_id: mlx5_0
-                    port:   1
-                            state:                  PORT_ACTIVE (4)
-                            active_mtu:             4096 (5)
-                            link_layer:             Ethernet
+hca_id: mlx5_0
+                port:   1
+                        state:                  PORT_ACTIVE (4)
+                        active_mtu:             4096 (5)
+                        link_layer:             Ethernet
 
-    link mlx5_1/1 state DOWN physical_state DISABLED netdev ens1f1np1
-    mlx5_0 port 1 ==> ib0 (Up)
+link mlx5_1/1 state DOWN physical_state DISABLED netdev ens1f1np1
+mlx5_0 port 1 ==> ib0 (Up)
 """
 
 from __future__ import annotations
@@ -36,13 +36,17 @@ _LANE = {"SDR": 2.5, "DDR": 5, "QDR": 10, "FDR10": 10, "FDR": 14, "EDR": 25, "HD
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
     return {
-        "device": re.compile(r"^\s*(?:CA '(?P<a>[\w.-]+)'|hca_id:\s+(?P<b>[\w.-]+)|Infiniband device '(?P<c>[\w.-]+)' port (?P<p>\d+) status)"),
+        "device": re.compile(
+            r"^\s*(?:CA '(?P<a>[\w.-]+)'|hca_id:\s+(?P<b>[\w.-]+)|Infiniband device '(?P<c>[\w.-]+)' port (?P<p>\d+) status)"
+        ),
         "port": re.compile(r"^\s+(?:Port (?P<a>\d+):|port:\s+(?P<b>\d+))\s*$"),
         "field": re.compile(
             r"^\s+(?P<key>State|state|Physical state|phys state|phys_state|Rate|rate|Link layer|link_layer|active_mtu|max_mtu"
             r"|active_width|active_speed):\s+(?P<value>\S.*?)\s*$"
         ),
-        "rdma": re.compile(r"\blink (?P<dev>[\w.-]+)/(?P<port>\d+) (?:\S+ )*?state (?P<state>\w+) physical_state (?P<phys>\w+)(?: netdev (?P<netdev>\S+))?"),
+        "rdma": re.compile(
+            r"\blink (?P<dev>[\w.-]+)/(?P<port>\d+) (?:\S+ )*?state (?P<state>\w+) physical_state (?P<phys>\w+)(?: netdev (?P<netdev>\S+))?"
+        ),
         "netdev": re.compile(r"^\s*(?P<dev>[\w.-]+) port (?P<port>\d+) ==> (?P<netdev>\S+) \((?P<state>Up|Down)\)"),
         "link": re.compile(
             r"^\s*(?:0x[0-9a-f]+\s+\"(?P<name>[^\"]*)\"\s+)?(?P<lid>\d+)\s+(?P<port>\d+)\[[^\]]*\]\s*==\(\s*"
@@ -121,7 +125,9 @@ def _state(value: str) -> str:
 
 def _phys(value: str) -> str:
     word = re.sub(r"^\d+:\s*|\s*\(\d+\)", "", value).strip()
-    return {"LINK_UP": "LinkUp", "LINKUP": "LinkUp", "POLLING": "Polling", "DISABLED": "Disabled"}.get(word.upper(), word)
+    return {"LINK_UP": "LinkUp", "LINKUP": "LinkUp", "POLLING": "Polling", "DISABLED": "Disabled"}.get(
+        word.upper(), word
+    )
 
 
 def _lines(reader: Reader) -> Iterator[Fact]:

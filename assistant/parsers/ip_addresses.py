@@ -1,13 +1,13 @@
 r"""Interfaces with state, MTU and addresses, from ip address, ip link, ip -br address and ifconfig.
 
-    2: eno1: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc mq state UP group default qlen 1000
-        inet 10.44.3.12/20 brd 10.44.15.255 scope global dynamic eno1
+2: eno1: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc mq state UP group default qlen 1000
+    inet 10.44.3.12/20 brd 10.44.15.255 scope global dynamic eno1
 
-    eno1: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 1500
-            inet 10.44.3.12  netmask 255.255.240.0  broadcast 10.44.15.255
-            RX errors 0  dropped 2198 overruns 0  frame 0
+eno1: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 1500
+        inet 10.44.3.12  netmask 255.255.240.0  broadcast 10.44.15.255
+        RX errors 0  dropped 2198 overruns 0  frame 0
 
-    eno1             UP             10.44.3.12/20 fe80::1/64
+eno1             UP             10.44.3.12/20 fe80::1/64
 """
 
 from __future__ import annotations
@@ -24,18 +24,26 @@ from assistant.parsers._net import Reader
 NAME = "ip address"
 TRIGGERS = ("> mtu ", ">  mtu ", "inet ", "inet addr:", "HWaddr", " UP ", "LOWER_UP", "UP             ")
 
-_VIRTUAL = re.compile(r"^(?:lo\d*$|docker|veth|br-|virbr|cni|flannel|cali|tunl|cilium|lxc|vnet|dummy|kube-|nodelocaldns|ovs-)")
+_VIRTUAL = re.compile(
+    r"^(?:lo\d*$|docker|veth|br-|virbr|cni|flannel|cali|tunl|cilium|lxc|vnet|dummy|kube-|nodelocaldns|ovs-)"
+)
 
 
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
     return {
-        "head": re.compile(r"^(?:\d+: )?(?P<dev>[A-Za-z][\w.-]*)(?:@[\w.-]+)?: (?:flags=\d+)?<(?P<flags>[\w,-]*)>\s+mtu (?P<mtu>\d+)(?P<rest>.*)$"),
+        "head": re.compile(
+            r"^(?:\d+: )?(?P<dev>[A-Za-z][\w.-]*)(?:@[\w.-]+)?: (?:flags=\d+)?<(?P<flags>[\w,-]*)>\s+mtu (?P<mtu>\d+)(?P<rest>.*)$"
+        ),
         "old": re.compile(r"^(?P<dev>[a-z][\w.:-]*)\s+Link encap:"),
         "old_mtu": re.compile(r"^\s+(?P<flags>[A-Z ]*)\s+MTU:(?P<mtu>\d+)"),
-        "inet": re.compile(r"^\s+inet (?:addr:)?(?P<ip>\d+\.\d+\.\d+\.\d+)(?:/(?P<bits>\d+))?(?:.*?(?:netmask |Mask:)(?P<mask>\S+))?"),
+        "inet": re.compile(
+            r"^\s+inet (?:addr:)?(?P<ip>\d+\.\d+\.\d+\.\d+)(?:/(?P<bits>\d+))?(?:.*?(?:netmask |Mask:)(?P<mask>\S+))?"
+        ),
         "inet6": re.compile(r"^\s+inet6 (?:addr:\s*)?(?P<ip>[0-9a-f:]+)/?\d*.*?(?:scope |Scope:)(?P<scope>\w+)"),
-        "brief": re.compile(r"^(?P<dev>[a-z][\w.-]*)(?:@\S+)?\s+(?P<state>UP|DOWN|UNKNOWN)\s+(?P<addresses>[0-9a-f].*)?$"),
+        "brief": re.compile(
+            r"^(?P<dev>[a-z][\w.-]*)(?:@\S+)?\s+(?P<state>UP|DOWN|UNKNOWN)\s+(?P<addresses>[0-9a-f].*)?$"
+        ),
         "errors": re.compile(r"^\s+[RT]X errors (?P<errors>\d+)\s+dropped (?P<dropped>\d+)"),
     }
 

@@ -1,9 +1,9 @@
 r"""Routes, from ip route, ip route get and route -n.
 
-    10.44.0.0/20 dev eno1 proto kernel scope link src 10.44.3.12 metric 100
-    10.44.0.0/20 dev enp129s0f0 proto kernel scope link src 10.44.5.12 metric 100
+10.44.0.0/20 dev eno1 proto kernel scope link src 10.44.3.12 metric 100
+10.44.0.0/20 dev enp129s0f0 proto kernel scope link src 10.44.5.12 metric 100
 
-    10.44.5.15 dev eno1 src 10.44.3.12 uid 1000
+10.44.5.15 dev eno1 src 10.44.3.12 uid 1000
 """
 
 from __future__ import annotations
@@ -26,8 +26,12 @@ _BRIDGE = re.compile(r"^(?:lo|docker|br-|virbr|cni|flannel|cali|tunl|cilium|veth
 def _patterns() -> dict[str, re.Pattern[str]]:
     return {
         "network": re.compile(r"^\s*(?P<net>\d+\.\d+\.\d+\.\d+/\d+)(?: via \S+)? dev (?P<dev>\S+)(?P<rest>.*)$"),
-        "get": re.compile(r"^\s*(?P<ip>\d+\.\d+\.\d+\.\d+)(?: from \S+)?(?: via (?P<via>\S+))? dev (?P<dev>\S+)(?: table \S+)? src (?P<src>\S+)"),
-        "table": re.compile(r"^(?P<net>\d+\.\d+\.\d+\.\d+)\s+0\.0\.0\.0\s+(?P<mask>\d+\.\d+\.\d+\.\d+)\s+U\w*\s+(?P<metric>\d+)\s+\d+\s+\d+\s+(?P<dev>\S+)$"),
+        "get": re.compile(
+            r"^\s*(?P<ip>\d+\.\d+\.\d+\.\d+)(?: from \S+)?(?: via (?P<via>\S+))? dev (?P<dev>\S+)(?: table \S+)? src (?P<src>\S+)"
+        ),
+        "table": re.compile(
+            r"^(?P<net>\d+\.\d+\.\d+\.\d+)\s+0\.0\.0\.0\s+(?P<mask>\d+\.\d+\.\d+\.\d+)\s+U\w*\s+(?P<metric>\d+)\s+\d+\s+\d+\s+(?P<dev>\S+)$"
+        ),
         "unreachable": re.compile(r"(?:RTNETLINK answers|ping: connect|connect): [Nn]etwork is unreachable"),
     }
 

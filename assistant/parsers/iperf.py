@@ -1,10 +1,10 @@
 r"""Throughput between two hosts, from iperf and iperf3.
 
-    [ ID] Interval           Transfer     Bitrate         Retr  Cwnd
-    [  5]   0.00-1.00   sec  1.10 GBytes  9.41 Gbits/sec    0   1.57 MBytes
-    [SUM]   0.00-10.00  sec   109 GBytes  93.6 Gbits/sec  311             sender
-    [  3]  0.0-10.0 sec   113 MBytes  95.1 Mbits/sec
-    [  4]  0.0-10.0 sec  1.06 GBytes   910 Mbits/sec   0.031 ms 2511/778102 (0.32%)
+[ ID] Interval           Transfer     Bitrate         Retr  Cwnd
+[  5]   0.00-1.00   sec  1.10 GBytes  9.41 Gbits/sec    0   1.57 MBytes
+[SUM]   0.00-10.00  sec   109 GBytes  93.6 Gbits/sec  311             sender
+[  3]  0.0-10.0 sec   113 MBytes  95.1 Mbits/sec
+[  4]  0.0-10.0 sec  1.06 GBytes   910 Mbits/sec   0.031 ms 2511/778102 (0.32%)
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         ),
         "retransmits": re.compile(r"^\s+(?P<n>\d+)\s+(?:sender|[\d.]+ \w?Bytes)"),
         "loss": re.compile(r"\d+/\s*\d+ \((?P<pct>[\d.e+-]+)%\)"),
-        "refused": re.compile(r"(?:iperf3: error - |connect failed: |iperf: )(?P<why>unable to connect to server[^\n]*|Connection (?:refused|timed out)|No route to host)"),
+        "refused": re.compile(
+            r"(?:iperf3: error - |connect failed: |iperf: )(?P<why>unable to connect to server[^\n]*|Connection (?:refused|timed out)|No route to host)"
+        ),
         "start": re.compile(r"Connecting to host|Client connecting to|Server listening on|^\s*Accepted connection"),
     }
 

@@ -32,7 +32,7 @@ _NAMES = r"(?:" + "|".join(re.escape(p) for p in _PREFIXES) + r")\w*"
 @cache
 def _patterns() -> tuple[tuple[re.Pattern[str], bool], ...]:
     """(pattern, whether it shows a running environment and not what a script sets)."""
-    value = r"""(?P<value>"[^"]*"|'[^']*'|[^\s;"'`|&)]*)"""
+    value = r"""(?P<value>"[^"]*"|'[^']*'|\$\([^)]*\)|[^\s;"'`|&)]*)"""
     name = rf"(?P<name>{_NAMES})"
     return (
         (re.compile(rf"(?:\bexport\s+|\bsetenv\s+|\bset\s+|\benv\s+|declare -x\s+|^\s*ENV\s+|\$env:){name}\s*[= ]\s*{value}"), False),

@@ -1,14 +1,14 @@
 r"""What host names resolve to, from /etc/hosts, getent, hostname -i, nslookup, host and ping.
 
-    $ cat /etc/hosts
-    127.0.0.1   localhost
-    127.0.1.1   node7.cluster.local node7
+$ cat /etc/hosts
+127.0.0.1   localhost
+127.0.1.1   node7.cluster.local node7
 
-    $ hostname -i
-    127.0.1.1
+$ hostname -i
+127.0.1.1
 
-    $ getent hosts node7
-    127.0.1.1       node7.cluster.local node7
+$ getent hosts node7
+127.0.1.1       node7.cluster.local node7
 """
 
 from __future__ import annotations
@@ -22,18 +22,47 @@ from assistant.intake.document import Document
 from assistant.parsers._net import Reader
 
 NAME = "name resolution"
-TRIGGERS = ("127.0.0.1", "127.0.1.1", "::1", "getent", "hostname -", "nslookup", "NXDOMAIN", "PING ", "has address", "not known", "/etc/hosts", "in name resolution")
+TRIGGERS = (
+    "127.0.0.1",
+    "127.0.1.1",
+    "::1",
+    "getent",
+    "hostname -",
+    "nslookup",
+    "NXDOMAIN",
+    "PING ",
+    "has address",
+    "not known",
+    "/etc/hosts",
+    "in name resolution",
+)
 
-_LOCAL = frozenset(("localhost", "localhost.localdomain", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback", "localhost6.localdomain6", "localhost4.localdomain4", "kubernetes.docker.internal"))
+_LOCAL = frozenset(
+    (
+        "localhost",
+        "localhost.localdomain",
+        "localhost4",
+        "localhost6",
+        "ip6-localhost",
+        "ip6-loopback",
+        "localhost6.localdomain6",
+        "localhost4.localdomain4",
+        "kubernetes.docker.internal",
+    )
+)
 _NAME = r"[A-Za-z][A-Za-z0-9]*(?:[.-][A-Za-z0-9]+)*"
 
 
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
     return {
-        "hosts": re.compile(rf"^(?P<ip>127(?:\.\d+){{3}}|::1|\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:]+)[ \t]+(?P<names>{_NAME}(?:[ \t]+{_NAME})*)[ \t]*(?:#.*)?$"),
+        "hosts": re.compile(
+            rf"^(?P<ip>127(?:\.\d+){{3}}|::1|\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:]+)[ \t]+(?P<names>{_NAME}(?:[ \t]+{_NAME})*)[ \t]*(?:#.*)?$"
+        ),
         "command": re.compile(r"(?:^|[$#>] ?)hostname (?:-i|-I|--ip-address)\b"),
-        "getent": re.compile(rf"getent (?:ahosts|hosts|ahostsv4) [\"']?(?P<name>\$\(hostname\)|`hostname`|\$HOSTNAME|{_NAME})"),
+        "getent": re.compile(
+            rf"getent (?:ahosts|hosts|ahostsv4) [\"']?(?P<name>\$\(hostname\)|`hostname`|\$HOSTNAME|{_NAME})"
+        ),
         "address": re.compile(r"^(?P<ip>127(?:\.\d+){3}|\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:]+)(?:[%\s].*)?$"),
         "ping": re.compile(rf"^PING (?P<name>{_NAME}) \((?P<ip>127(?:\.\d+){{3}})\)"),
         "python": re.compile(r"gethostbyname\(.*?\)\D{0,12}(?P<ip>127(?:\.\d+){3})"),

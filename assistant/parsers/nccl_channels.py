@@ -18,7 +18,7 @@ from assistant.intake.document import Document
 from assistant.parsers._nccl_lines import Collected, NcclLine, host_subject, nccl_lines
 
 NAME = "NCCL channels"
-TRIGGERS = (" via ", "coll channels", "GPU Direct RDMA", "DMA-BUF", "Pattern 4", "Check P2P Type", "NVLS multicast", "Connected all", "P2P is disabled")
+TRIGGERS = ("NCCL INFO", "INFO Ring ", "INFO Channel ")
 
 
 @cache

@@ -1,10 +1,10 @@
 r"""RDMA bandwidth and latency, from ib_write_bw, ib_read_bw, ib_send_bw and the _lat programs.
 
-     #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
-     65536      5000             391.20             391.08             0.745927
+#bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+65536      5000             391.20             391.08             0.745927
 
-     #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]
-     2       1000          1.02           8.31         1.06               1.08
+#bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]
+2       1000          1.02           8.31         1.06               1.08
 """
 
 from __future__ import annotations
@@ -25,8 +25,12 @@ TRIGGERS = ("BW average", "t_typical", "BW peak")
 def _patterns() -> dict[str, re.Pattern[str]]:
     return {
         "head": re.compile(r"#bytes\s+#iterations\s+BW peak\[(?P<unit>[^\]]+)\]"),
-        "row": re.compile(r"^\s*(?P<bytes>\d+)\s+(?P<iters>\d+)\s+(?P<peak>[\d.]+)\s+(?P<avg>[\d.]+)\s+(?P<rate>[\d.]+)\s*$"),
-        "lat": re.compile(r"^\s*(?P<bytes>\d+)\s+(?P<iters>\d+)\s+(?P<min>[\d.]+)\s+(?P<max>[\d.]+)\s+(?P<typical>[\d.]+)\s+(?P<avg>[\d.]+)"),
+        "row": re.compile(
+            r"^\s*(?P<bytes>\d+)\s+(?P<iters>\d+)\s+(?P<peak>[\d.]+)\s+(?P<avg>[\d.]+)\s+(?P<rate>[\d.]+)\s*$"
+        ),
+        "lat": re.compile(
+            r"^\s*(?P<bytes>\d+)\s+(?P<iters>\d+)\s+(?P<min>[\d.]+)\s+(?P<max>[\d.]+)\s+(?P<typical>[\d.]+)\s+(?P<avg>[\d.]+)"
+        ),
     }
 
 

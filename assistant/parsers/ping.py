@@ -1,9 +1,9 @@
 r"""Round trips, loss and path MTU, from ping.
 
-    PING 10.0.0.2 (10.0.0.2) 8972(9000) bytes of data.
-    ping: local error: message too long, mtu=1500
-    20 packets transmitted, 19 received, 5% packet loss, time 19021ms
-    rtt min/avg/max/mdev = 0.081/0.112/0.208/0.021 ms
+PING 10.0.0.2 (10.0.0.2) 8972(9000) bytes of data.
+ping: local error: message too long, mtu=1500
+20 packets transmitted, 19 received, 5% packet loss, time 19021ms
+rtt min/avg/max/mdev = 0.081/0.112/0.208/0.021 ms
 """
 
 from __future__ import annotations
@@ -23,9 +23,15 @@ TRIGGERS = ("packets transmitted", "min/avg/max", "message too long", "Frag need
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
     return {
-        "head": re.compile(r"^PING \S+ (?:\([^)]*\) )?(?:from \S+ (?:\S+: )?)?(?P<size>\d+)(?:\(\d+\))? (?:data )?bytes"),
-        "loss": re.compile(r"\d+ packets transmitted, \d+ (?:packets )?received,(?: \+\d+ errors,)? (?:\+\d+ duplicates, )?(?P<pct>[\d.]+)% packet loss"),
-        "rtt": re.compile(r"(?:rtt|round-trip) min/avg/max(?:/(?:mdev|stddev))? = (?P<min>[\d.]+)/(?P<avg>[\d.]+)/(?P<max>[\d.]+)(?:/(?P<dev>[\d.]+))? ms"),
+        "head": re.compile(
+            r"^PING \S+ (?:\([^)]*\) )?(?:from \S+ (?:\S+: )?)?(?P<size>\d+)(?:\(\d+\))? (?:data )?bytes"
+        ),
+        "loss": re.compile(
+            r"\d+ packets transmitted, \d+ (?:packets )?received,(?: \+\d+ errors,)? (?:\+\d+ duplicates, )?(?P<pct>[\d.]+)% packet loss"
+        ),
+        "rtt": re.compile(
+            r"(?:rtt|round-trip) min/avg/max(?:/(?:mdev|stddev))? = (?P<min>[\d.]+)/(?P<avg>[\d.]+)/(?P<max>[\d.]+)(?:/(?P<dev>[\d.]+))? ms"
+        ),
         "long": re.compile(r"message too long|Frag needed and DF set|Packet needs to be fragmented"),
     }
 

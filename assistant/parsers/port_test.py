@@ -1,9 +1,9 @@
 r"""Connection tests to a port, from nc, telnet, ncat, nmap and bash's /dev/tcp.
 
-    nc: connect to 10.0.0.2 port 29500 (tcp) failed: Connection timed out
-    Connection to 10.0.0.2 29500 port [tcp/*] succeeded!
-    telnet: Unable to connect to remote host: Connection refused
-    29500/tcp filtered unknown
+nc: connect to 10.0.0.2 port 29500 (tcp) failed: Connection timed out
+Connection to 10.0.0.2 29500 port [tcp/*] succeeded!
+telnet: Unable to connect to remote host: Connection refused
+29500/tcp filtered unknown
 """
 
 from __future__ import annotations
@@ -17,7 +17,17 @@ from assistant.intake.document import Document
 from assistant.parsers._net import Reader
 
 NAME = "port test"
-TRIGGERS = ("nc: connect", "Ncat: ", "succeeded!", "telnet", "/tcp filtered", "/tcp  filtered", "/tcp closed", "/tcp open", "(UNKNOWN) [")
+TRIGGERS = (
+    "nc: connect",
+    "Ncat: ",
+    "succeeded!",
+    "telnet",
+    "/tcp filtered",
+    "/tcp  filtered",
+    "/tcp closed",
+    "/tcp open",
+    "(UNKNOWN) [",
+)
 
 
 @cache
@@ -27,7 +37,9 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         "ok": re.compile(r"Connection to (?P<host>\S+)(?: \(\S+\))? (?P<port>\d+) port \[tcp/\S+\] succeeded"),
         "nmap": re.compile(r"^(?P<port>\d+)/tcp\s+(?P<state>filtered|open)\b"),
         "ncat": re.compile(r"^Ncat: (?P<why>Connection timed out|No route to host|TIMEOUT)\."),
-        "telnet": re.compile(r"telnet: Unable to connect to remote host: (?P<why>Connection timed out|No route to host)"),
+        "telnet": re.compile(
+            r"telnet: Unable to connect to remote host: (?P<why>Connection timed out|No route to host)"
+        ),
     }
 
 
@@ -46,7 +58,9 @@ def parse(document: Document) -> Iterable[Fact]:
             continue
         found = patterns["nmap"].match(text)
         if found:
-            yield reader.job(index, "net.port_blocked" if found["state"] == "filtered" else "net.port_open", f":{found['port']}")
+            yield reader.job(
+                index, "net.port_blocked" if found["state"] == "filtered" else "net.port_open", f":{found['port']}"
+            )
             continue
         found = patterns["ncat"].match(text) or patterns["telnet"].search(text)
         if found:

@@ -1,11 +1,11 @@
 r"""TCP retransmissions of a host, from netstat -s and nstat.
 
-    Tcp:
-        18233412 segments sent out
-        412233 segments retransmitted
+Tcp:
+    18233412 segments sent out
+    412233 segments retransmitted
 
-    TcpOutSegs                      18233412           0.0
-    TcpRetransSegs                  412233             0.0
+TcpOutSegs                      18233412           0.0
+TcpRetransSegs                  412233             0.0
 """
 
 from __future__ import annotations

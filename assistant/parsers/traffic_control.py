@@ -1,8 +1,8 @@
 r"""Rate limits and artificial delay or loss on an interface, from tc qdisc, tc class and the commands that set them.
 
-    qdisc tbf 8001: dev eth0 root refcnt 2 rate 1Gbit burst 32Kb lat 50ms
-    qdisc netem 8002: dev eth0 root refcnt 2 limit 1000 delay 20ms loss 1%
-    class htb 1:10 root prio 0 rate 10Gbit ceil 10Gbit burst 0b cburst 0b
+qdisc tbf 8001: dev eth0 root refcnt 2 rate 1Gbit burst 32Kb lat 50ms
+qdisc netem 8002: dev eth0 root refcnt 2 limit 1000 delay 20ms loss 1%
+class htb 1:10 root prio 0 rate 10Gbit ceil 10Gbit burst 0b cburst 0b
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
             "text": following.text,
             "why": following.why,
             "how": following.how,
-            "choices": list(following.choices),
+            "choices": [{"label": c.label, "value": c.value} for c in following.choices],
         },
         "facts": [_fact(f) for f in telling_facts(diagnosis.facts)],
         "inputs": [

@@ -30,38 +30,40 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
     ),
     "hang": (
         (3.2, r"\bhang(?:s|ing)?\b|\bhung\b|\bstuck\b|\bfreez(?:e|es|ing)\b|\bfrozen?\b|\bdead-?locks?(?:ed)?\b|\blive-?lock|\bwedged\b|\block(?:s|ed)? up\b"),
-        (3.0, r"\bnever (?:\w+ )?(?:returns?|comes? back|goes on|continues?|finish(?:es)?|ends?|gets? past|reach(?:es)?|completes?|proceeds?|leaves?|progress(?:es)?|moves?|exits?|arrives?)\b"),
+        (3.0, r"\bnever (?:\w+ )?(?:returns?|comes? back|goes on|continues?|finish(?:es)?|ends?|gets? past(?! (?:one|\d))|reach(?:es)?|completes?|proceeds?|leaves?|progress(?:es)?|moves?|exits?|arrives?)\b"),
         (1.5, r"\bnever (?:\w+ )?(?:starts?|begins?|gets? started|gets? going)\b|\bwon'?t (?:start|begin|move|continue|proceed|finish)\b"),
         (3.0, r"\bstands? still\b|\bstood still\b|\bstandstill\b|\bsilent since\b|\bbeen silent\b|\bgoes silent\b|\bwent silent\b|\bgoes quiet\b|\bfalls silent|\bcomes? to a (?:halt|stop)\b"),
         (2.6, r"\bhalts?\b|\bhalted\b|\bstall(?:s|ed|ing)?\b|\bblock(?:s|ed) (?:forever|indefinitely|there|in|at|on)\b|\bsits? (?:there|in|at|idle|waiting)\b|\bjust sits\b|\bsat there\b|\bsitting (?:there|in|at)\b"),
         (3.0, r"\bwait(?:s|ing|ed)? (?:forever|indefinitely|endlessly|for ?ever|for hours)\b|\bforever\b(?! to (?:load|start))|\bfor hours with(?:out| no)\b|\bindefinitely\b"),
         (3.0, r"\bno (?:further |more |visible |real )?progress\b|\b(?:doesn'?t|does not|do not|don'?t|didn'?t|isn'?t|not|stop(?:s|ped)?|ceases?(?: to)?|without) (?:make |making )?(?:any )?progress(?:ing)?\b"),
         (2.6, r"\bnothing (?:more |else |further |ever )?(?:happens?|happened|moves?|is printed|gets printed|comes|appears|is logged)\b|\bno (?:further |more )?output\b|\bno (?:new )?(?:log )?lines?\b|\bno bytes? move|\bstops? (?:printing|logging|responding|training|moving|advancing|outputting)\b|\bstopped (?:printing|logging|responding|moving)\b"),
-        (3.0, r"\b(?:does|do|did|will|would) ?(?:n'?t|not) (?:ever )?(?:return|move on|advance|proceed|continue|go on|get past|get beyond|come back|finish|get any further|go any further)\b|\bneither .{0,60}gets? past\b"),
+        (3.0, r"\b(?:does|do|did|will|would) ?(?:n'?t|not) (?:ever )?(?:return|move on|advance|proceed|continue|go on|get past(?! (?:one|\d))|get beyond|come back|finish|get any further|go any further)\b|\bneither .{0,60}gets? past\b"),
         (1.2, r"\bspin(?:s|ning)?\b.{0,25}100|\bstill \"?running\"?|\bhave to kill\b|\bneed to kill\b|\bctrl[- ]?c\b|\bwaits? for\b|\bunresponsive\b|\bstate d\b|\bwatchdog\b"),
     ),
     "slow": (
         (3.0, r"\bslow(?:s|er|est|ly|ness|down|downs|ed)?\b|\bcrawl(?:s|ing|ed)?\b|\bsluggish\b|\bsnail|\bpainful(?:ly)? long\b|\btakes? (?:ages|forever|for ever|an eternity)\b"),
         (2.4, r"\b(?:no|not|hardly|barely|scarcely|isn'?t|n't(?: \w+)?) (?:any |much |really )?(?:faster|quicker|speed-?up|speedup|gain)\b|\b(?:same|equal) (?:total )?(?:speed|throughput|time)\b|\bgives? (?:me |us )?nothing\b|\bbrings? (?:me |us )?(?:nothing|little)\b|\bdoes ?n[o']t (?:help|pay|scale)\b|\bworth it\b|\bno benefit\b"),
-        (2.0, r"\bspeed\b|\bspeed-?ups?\b|\bthroughput\b|\bscal(?:es|ing|ability|e)\b|\bperformance\b|\bbandwidth\b|\bbus ?bw\b|\balg ?bw\b|\befficien(?:cy|t)\b|\bmfu\b|\butili[sz]ation is low\b|\bunder-?perform\w*|\bregress(?:ion|ed|es)\b|\bbottleneck\w*|\boverhead\b"),
+        (2.0, r"\bspeed\b|\bspeed-?ups?\b|\bthroughput\b|\bscal(?:es|ing|ability|e)\b|\bperformance\b|\bbandwidth\b|\bbus ?bw\b|\balg ?bw\b|\befficien(?:cy|t)\b|\bmfu\b|\butili[sz]ation is low\b|\bunder-?perform\w*|\bregress(?:ion|ed|es)\b|\bbottleneck\w*|\bsaturated\b|\boverhead\b"),
         (1.6, _RATE),
         (2.2, r"\b(?:falls?|fell|drops?|dropped|sinks?|sank|declin(?:es|ed)|decreas(?:es|ed)|degrad(?:es|ed|ing|ation)|goes|went|collapse[sd]?|plummet(?:s|ed)?)\b.{0,30}(?:from|to|by)\b.{0,20}(?:\d|half|third|quarter|fifth|tenth)"),
         (2.0, r"\btakes?\b.{0,30}\b(?:longer|\d+(?:\.\d+)?\s*(?:x|times|seconds?|secs?|s|minutes?|mins?|hours?|h|days?)|two|three|four|five|six|seven|twice|double)\b|\btook\b.{0,30}\b(?:hours?|days?|minutes?|seconds?|longer)\b|\bneeds?\b.{0,12}\d+(?:\.\d+)? ?(?:s|sec\w*|minutes?|hours?)\b|\btwice as (?:long|slow)|\b(?:two|three|four|five|ten|\d+) times (?:as long|longer|slower|the time)\b|\bstep time\b.{0,20}(?:is|of|up|grow|increas|from)"),
         (2.0, r"\b(?:half|a (?:third|quarter|fifth|tenth|fraction))\b (?:of )?(?:the |what |its |that )?|\bhalf as fast\b|\bonly (?:about |around |some |ever )?\d+(?:\.\d+)? ?(?:%|percent|per cent)|\bexpect(?:ed)? (?:\w+ ){0,3}(?:above|more|at least|around|about|\d)"),
-        (1.0, r"\bgpus? .{0,25}\b(?:idle|starv\w+|wait\w*|low)\b|\bunder-?utili[sz]ed\b|\bno errors?\b|\bno crash\b|\b(?:it|does|still) (?:does )?trains?\b|\bburn\w*|\btuning? (?:for|of) speed|\bparameters should i tune\b|\ball this box can do\b|\bwaste[sd]?\b|\bused to (?:take|get|be|run)\b"),
+        (1.0, r"\bgpus? .{0,25}\b(?:idle|starv\w+|wait\w*|low)\b|\bunder-?utili[sz]ed\b|\bno errors?\b|\bno crash\b|\bburn\w*|\btuning? (?:for|of) speed|\bparameters should i tune\b|\ball this box can do\b|\bwaste[sd]?\b|\bused to (?:take|get|be|run)\b"),
+        (1.6, r"\b(?:it|does|still) (?:does )?trains?\b(?! for)"),
         (1.5, r"\badding (?:a |another |more |the )?(?:second )?(?:node|gpu|machine|server)s? (?:makes|slows|does|gives|brings)\b|\bmore gpus? (?:make|do|give|bring)\b|\bfaster on (?:one|a single)\b|\bfast on (?:one|a single)\b|\bfaster than (?:two|both|four|eight|multi)"),
     ),
     "jitter": (
         (5.0, r"\bjitter\w*\b|\bstutter\w*\b|\bhiccups?\b"),
         (3.6, r"\bspik(?:e|es|y|ing)\b|\bfluctuat\w+|\boscillat\w+|\berratic\w*|\bsee-?saws?\b|\bup and down\b|\byo-?yo|\boutliers?\b|\bun(?:stable|even|steady|predictable)\b.{0,30}(?:step|iteration|throughput|speed|time|perf|latenc)|\b(?:step|iteration|throughput|speed|time|perf\w*|latenc\w+)\b.{0,30}\b(?:un(?:stable|even|steady|predictable)|inconsistent|irregular)\b|\binconsistent\b.{0,20}(?:speed|throughput|step|perf|time)"),
-        (4.5, r"\b(?:almost all|nearly all|most|the majority of|many) (?:of the )?(?:steps?|iterations?|batches|its?)\b.{0,120}\b(?:but|except|some|every|each|then|now and then|occasional)|\b(?:but|yet) (?:then |each |every |some |about |roughly )*(?:\w+th|hundredth|few|one in|once in|now and then)"),
-        (4.0, r"\bevery (?:few|couple of|so many|other|\d+(?:th|st|nd|rd)?|hundred(?:th)?|ten(?:th)?|fifty|thousand(?:th)?|so often|now and then|once in a while)\b(?: or so)?.{0,60}\b(?:slow|long|longer|pause|stall|spike|wait|take|takes|seconds?|minutes?|freez|stop|jump|dip|drop|hang)"),
+        (4.5, r"\b(?:almost all|nearly all|most|the majority of|many) (?:of the )?(?:steps?|iterations?|batches|its?)\b.{0,120}\b(?:but|except|some|every|each|then|now and then|occasional)|\b(?:but|yet|then) (?:each|every|about every|roughly every|one in|once in|now and then|some of them)\b"),
+        (4.0, r"\bevery (?:few|couple of|so many|other|\d+(?:th|st|nd|rd)?|hundred(?:th)?|ten(?:th)?|fifty|thousand(?:th)?|so often|now and then|once in a while)\b(?: or so)?.{0,60}\b(?:slow|long|longer|paus\w+|stall\w*|spik\w+|waits?|takes?|needs?|freez\w+|stops?|jumps?|dips?|drops?|hangs?)\b"),
         (3.0, r"\bvar(?:y|ies|ied|iation|iance|iable)\b.{0,40}\b(?:step|iteration|run|time|second|speed|throughput|node|lot|wildly|strongly|widely)|\b(?:step|iteration|run|speed|throughput|times?)\b.{0,30}\b(?:var(?:y|ies|iation|iance)|differs? from run|all over the place|jumps? (?:around|between|from))"),
         (3.0, r"\b(?:sometimes|now and then|occasional(?:ly)?|from time to time|intermittent(?:ly)?|sporadic(?:ally)?|once in a while|periodic(?:ally)?|every now and again|irregularly|at irregular|at random (?:steps|intervals))\b.{0,60}\b(?:slow|slower|slowly|seconds?|longer|long|pauses?|ms|minutes?|drop|dips?|stalls? for|lag)|\b(?:slow|pauses?|dips?|drops?|longer)\b.{0,30}\b(?:sometimes|now and then|occasionally|from time to time|intermittently|sporadically|at random)\b"),
         (3.0, r"\b(?:long|short|brief|random|regular|periodic|occasional) (?:pauses?|stalls?|gaps?|dips?|drops?|freezes)\b|\b(?:single|individual|some|random|few) (?:steps|iterations) (?:take|need|are|last)\b|\b(?:p99|p95|tail latenc\w+|standard deviation|std ?dev)\b"),
     ),
     "question": (
         (2.6, r"\bis (?:this|that|it|there|the|rank \d+|gpu \d+)\b[^.?!]{0,60}\b(?:bad|normal|expected|ok|okay|fine|harmless|a problem|a concern|right|wrong|safe|intended|supposed|serious|dangerous|needed|necessary|possible)\b[^.?!]{0,40}\?"),
+        (2.6, r"\b(?:is|are) [\"'“`‘][^\n]{3,160}[\"'”`’] (?:\w+ ){0,3}(?:bad|harmless|ok|okay|normal|expected|fine|wrong|serious|a problem|an error)\b"),
         (2.6, r"\b(?:should|do|must|need) (?:i|we) (?:be )?(?:worr\w+|concern\w+|care|ignore|lose|fix|bother|react|do anything)\b|\bharmless\b|\bsafe to ignore|\bcan (?:i|we) ignore\b|\bworr(?:y|ied|ying) (?:about|me|us)\b|\bscar(?:y|es)\b"),
         (2.4, r"\bwhat (?:does|do|did) [^.?!]{0,70}\bmean\b|\bwhat is the meaning\b|\bmeaning of\b|\bwhich (?:one|of them|figure|number)\b[^.?!]{0,40}\b(?:true|right|correct|real)\b|\bsupposed to\b"),
         (2.0, r"\bwhat did (?:i|we) (?:install|do|set|configure|miss)\b[^.?!]{0,30}\?|\bdo (?:i|we) lose\b|\bwhy (?:does|do|is|are) [^.?!]{0,80}\b(?:print|show|report|say|log|warn|differ|different)|\bhow (?:do|can|should) (?:i|we) (?:launch|choose|read|interpret|measure|calculate|compute|check|verify|use|set up|configure)\b"),
@@ -70,14 +72,18 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
     ),
 }  # fmt: skip
 
-_PAST = regex(r"\bafter (?:\w+ )?(?:weeks?|days?|months?|hours?) of (?:\w+ )?$|\b(?:used to|previously|earlier|before|formerly|no longer|last (?:week|month)|in the past|years? ago)(?: \w+){0,2}\s*$")
+_PAST = regex(
+    r"\bafter (?:\w+ )?(?:weeks?|days?|months?|hours?) of (?:\w+ )?$|\b(?:used to|previously|earlier|before|formerly|no longer|last (?:week|month)|in the past|years? ago)(?: \w+){0,2}\s*$"
+)
 _ASIDE = regex(
     r"\b(?:instead|forcing|forced|with \w+ (?:debugging|logging)|debug(?:ging)? on|if (?:i|we)|when (?:i|we) (?:try|tried|force|forced|switch|switched|disable|disabled|enable|enabled|set)"
     r"|did not do this|never shows? it|was fine|is fine|are fine|fine with|goes through|also (?:tried|attempted))\b"
 )  # fmt: skip
-_START = regex(r"\b(?:rendezvous|rdzv|at start|at start-?up|join(?:ing)?|master|store|connect\w*|init_process_group|before a single step|getting past|gets? past|first barrier)\b")
-_TIMEOUT = r"\b(?:times? out|timed out|timing out|timeouts?|time-outs?)\b"
-_LAST_WORD = regex(r"\b(?:then|finally|in the end|eventually|until|and after|after (?:a|some|ten|30|\d+))\b[^.]{0,60}$")
+_START = regex(
+    r"\b(?:rendezvous|rdzv|at start|at start-?up|join(?:ing)?|master|store|connect\w*|init_process_group|before a single step|getting past|gets? past|first barrier)\b"
+)
+_AT_ONCE = regex(r"\b(?:right after|immediately|at once|straight away|right away|instantly|as soon as|right at)\b")
+_TIMEOUT = r"\b(?:times? out|timed out|timing out|timeouts?|time-outs?|gives? up|gave up)\b"
 
 #: Least weight from which a text is taken to tell of a symptom at all.
 ENOUGH = 1.4
@@ -89,7 +95,9 @@ def scores(text: str) -> dict[str, float]:
     for name, cues in CUES.items():
         sum_, strongest = 0.0, 0.0
         for weight, pattern in cues:
-            best = max((_weight(text, m.start(), m.end(), weight, name) for m in regex(pattern).finditer(text)), default=0.0)
+            best = max(
+                (_weight(text, m.start(), m.end(), weight, name) for m in regex(pattern).finditer(text)), default=0.0
+            )
             strongest = max(strongest, best)
             sum_ += best
         total[name] = strongest + 0.4 * (sum_ - strongest)
@@ -98,7 +106,13 @@ def scores(text: str) -> dict[str, float]:
 
 
 def _weight(text: str, start: int, end: int, weight: float, name: str) -> float:
-    if name != "question" and not text[start:end].lower().startswith(("no ", "not ", "never", "n't", "nothing", "won", "can", "does", "is")) and negated(text, start):
+    if (
+        name != "question"
+        and not text[start:end]
+        .lower()
+        .startswith(("no ", "not ", "never", "n't", "nothing", "won", "can", "does", "is"))
+        and negated(text, start)
+    ):
         return 0.0
     if _PAST.search(text[max(0, start - 40) : start]):
         return 0.0
@@ -110,13 +124,38 @@ def _weight(text: str, start: int, end: int, weight: float, name: str) -> float:
     return weight if start < 120 else weight * 0.9
 
 
+def _dies(text: str) -> bool:
+    """Whether a process is said to end, not only to print an error."""
+    return any(
+        _weight(text, m.start(), m.end(), 3.0, "crash") >= 2.0
+        for _, p in CUES["crash"][:3]
+        for m in regex(p).finditer(text)
+    )
+
+
+def _first(name: str, text: str) -> int:
+    """Where the first strong cue of a symptom stands."""
+    places = (
+        m.start() for w, p in CUES[name] if w >= 2.6 for m in regex(p).finditer(text) if not negated(text, m.start())
+    )
+    return min(places, default=len(text))
+
+
 def _timeouts(text: str, total: dict[str, float]) -> None:
     """A timeout is how a hang ends, but for a start-up that waits for others it is the failure itself."""
-    if not regex(_TIMEOUT).search(text) or total["hang"] < 2.0:
+    if total["hang"] < 2.0:
+        return
+    if _dies(text) and _AT_ONCE.search(text):
+        total["crash"] += 1.5
+    if not regex(_TIMEOUT).search(text):
         return
     if _START.search(text) and regex(r"\brendezvous|\brdzv\b|\bgive up\b|\bgave up\b").search(text):
         total["crash"] += 2.0
-    elif total["crash"] < total["hang"] + 1.5 and not regex(r"\b(?:crash|die[sd]?|abort|kill|exception)\w*\b").search(text):
+    elif _first("hang", text) < _first("crash", text):
+        total["hang"] = max(total["hang"], total["crash"]) + 1.0
+    elif total["crash"] < total["hang"] + 1.5 and not regex(r"\b(?:crash|die[sd]?|abort|kill|exception)\w*\b").search(
+        text
+    ):
         total["hang"] += 1.0
 
 
@@ -124,6 +163,14 @@ def symptom_of(text: str) -> str | None:
     """The symptom that a text tells of, or None where it tells of none."""
     total = scores(text)
     trouble = max(("crash", "hang", "jitter", "slow"), key=lambda s: total[s])
+    if (
+        total["question"] >= 3.0
+        and trouble in ("crash", "slow")
+        and total["question"] > total[trouble] - 1.5
+        and not _dies(text)
+        and total["slow"] < 2.5
+    ):
+        return "question"
     if total["question"] >= 2.0 and total["question"] > total[trouble] + (0.0 if trouble == "slow" else -0.4):
         return "question"
     if total[trouble] >= ENOUGH:

@@ -31,7 +31,9 @@ _NEGATION = re.compile(
     re.IGNORECASE,
 )
 
-_CLAUSE = re.compile(r"(?<=[.!?;:])\s+|\n+|,\s+(?=(?:but|while|whereas|and then|then|so)\b)|\s+(?=(?:but|whereas|although|though)\b)")
+_CLAUSE = re.compile(
+    r"(?<=[.!?;:])\s+|\n+|,\s+(?=(?:but|while|whereas|and then|then|so)\b)|\s+(?=(?:but|whereas|although|though)\b)"
+)
 
 
 @cache

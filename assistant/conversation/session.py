@@ -1,0 +1,193 @@
+"""A session: an append-only list of what the user said, attached and answered, and what was asked.
+
+Everything else is derived from it, so a session can be replayed, corrected and undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from assistant.facts import JOB, CaseFile, Fact, Origin, Value
+from assistant.intake.document import Document
+from assistant.triage import add_document, finish
+from assistant.understand import read_sentence
+from assistant.understand.symptom import scores
+from assistant.understand.text import regex
+from knowledge.load import Knowledge
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message in the user's own words."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """A text that was handed over."""
+
+    name: str
+    text: str
+    first_line: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer to a question; value None is "I don't know"."""
+
+    question: str
+    fact: str
+    value: Value | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """Takes back the user's last message, attachment or answer that still counts."""
+
+
+Event = Said | Attached | Asked | Answered | Undone
+
+SHOWN = "shown."
+"""Facts of questions that ask for something to be attached."""
+
+_STRONG_SYMPTOM = 2.5
+_CORRECTS = regex(r"\b(?:actually|no,|correction|i meant|sorry|wrong|rather|not (?:a )?(?:hang|crash|slow))\b")
+
+
+@dataclass
+class Session:
+    """The events, and what follows from them."""
+
+    events: list[Event] = field(default_factory=list)
+    _read: dict[Attached, CaseFile] = field(default_factory=dict, repr=False)
+
+    def add(self, event: Event) -> None:
+        self.events.append(event)
+
+    def active(self) -> list[Event]:
+        """The events that still count, oldest first."""
+        kept: list[Event] = []
+        for event in self.events:
+            if not isinstance(event, Undone):
+                kept.append(event)
+                continue
+            while kept and isinstance(kept[-1], Asked):
+                kept.pop()
+            taken = kept.pop() if kept else None
+            if isinstance(taken, Answered) and taken.value is True and taken.fact.startswith(SHOWN):
+                while kept and isinstance(kept[-1], Attached):
+                    kept.pop()
+        return kept
+
+    def asked(self) -> frozenset[str]:
+        return frozenset(e.question for e in self.active() if isinstance(e, Asked | Answered))
+
+    def pending(self) -> str | None:
+        """The question that waits for its answer."""
+        events = self.active()
+        last = next((e for e in reversed(events) if isinstance(e, Asked | Answered)), None)
+        return last.question if isinstance(last, Asked) else None
+
+    def unanswered_in_a_row(self) -> int:
+        """How many of the last answers were "I don't know"."""
+        count = 0
+        for event in reversed(self.active()):
+            if isinstance(event, Answered) and event.value is None:
+                count += 1
+            elif not isinstance(event, Asked):
+                break
+        return count
+
+    def last_undoable(self) -> Event | None:
+        return next((e for e in reversed(self.active()) if not isinstance(e, Asked)), None)
+
+    def case(self, kb: Knowledge) -> CaseFile:
+        """The case file of all events that count."""
+        active = self.active()
+        case = CaseFile()
+        for event in active:
+            if isinstance(event, Attached):
+                self._add_attachment(case, event, kb)
+        told: dict[str, list[Fact]] = {}
+        for event in active:
+            if isinstance(event, Said):
+                case.says.append(event.text)
+                _tell(told, _facts_of(event.text, told))
+            elif isinstance(event, Answered) and event.value is not None:
+                origin = Origin("answer", quote=event.text[:240])
+                _tell(told, _extra_facts(event))
+                _tell(told, [Fact(event.fact, event.value, origin)])
+                if isinstance(event.value, str):
+                    case.says.append(event.text)
+        _resolve_unit(told)
+        for facts in told.values():
+            case.add(facts)
+        finish(case, kb)
+        return case
+
+    def _add_attachment(self, case: CaseFile, event: Attached, kb: Knowledge) -> None:
+        """Scans a text once and takes its facts and hits from memory afterwards."""
+        known = self._read.get(event)
+        if known is None:
+            known = CaseFile()
+            add_document(known, kb, Document(event.name, event.text, event.first_line))
+            self._read[event] = known
+        case.add(known.facts)
+        case.inputs += known.inputs
+        for name, hit in known.hits.items():
+            mine = case.hits.get(name)
+            if mine is None:
+                case.hits[name] = replace(hit, samples=list(hit.samples), fields=list(hit.fields))
+            else:
+                mine.count += hit.count
+                mine.samples += hit.samples
+                mine.fields += hit.fields
+
+
+def _tell(told: dict[str, list[Fact]], facts: Iterable[Fact]) -> None:
+    """Facts of one message; what it says of a thing replaces what was said of it before."""
+    fresh: dict[str, list[Fact]] = {}
+    for fact in facts:
+        fresh.setdefault(fact.key, []).append(fact)
+    for key, group in fresh.items():
+        if all(f.origin.kind == "derived" for f in group) and key in told:
+            continue
+        told[key] = group
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str) -> tuple[Fact, ...]:
+    return tuple(read_sentence(text))
+
+
+def _facts_of(text: str, told: dict[str, list[Fact]]) -> list[Fact]:
+    """What a later message says; it changes the kind of trouble only where it clearly speaks of it."""
+    facts = list(_read(text))
+    if "symptom" in told:
+        strong = max(scores(text).values()) >= _STRONG_SYMPTOM and (
+            len(text) > 40 or _CORRECTS.search(text) is not None
+        )
+        if not strong:
+            facts = [f for f in facts if f.key != "symptom"]
+    return facts
+
+
+def _extra_facts(event: Answered) -> list[Fact]:
+    """Other facts in the words of an answer ("two, each with 8 A100")."""
+    return [f for f in _read(event.text) if f.key not in (event.fact, "symptom") and f.subject == JOB]
+
+
+def _resolve_unit(told: dict[str, list[Fact]]) -> None:
+    """Once it is known what the user meant by GB/s, the rate is put right."""
+    meant, rate = told.get("network_unit_meant"), told.get("network_gbps")
+    if meant and rate and meant[-1].value == "bytes" and isinstance(rate[-1].value, int | float):
+        told["network_gbps"] = [Fact("network_gbps", rate[-1].value * 8, meant[-1].origin)]

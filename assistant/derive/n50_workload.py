@@ -1,0 +1,141 @@
+"""Conclusions about the work itself: how throughput scales, how many bytes a step sends, which process stands apart."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from assistant.derive._stated_rates import Rate, stated_rates
+from assistant.facts import CaseFile, Fact, Origin
+
+_AT = re.compile(r"(?P<n>\d+) (?P<what>\w+)=(?P<v>[\d.e+-]+) (?P<unit>\w+)")
+_SIZE = re.compile(r"(?<![\w.])(?P<n>\d+(?:\.\d+)?) ?(?P<u>[BM])(?:illion)?\b(?!\w|/)(?! ?(?:tokens?|samples?|rows?|images?|steps?|B/s|bytes?))|(?P<n2>\d+(?:\.\d+)?) (?P<u2>billion|million) (?:param|weight)")
+_KNOWN = {
+    r"resnet-?18\b": 11.7e6, r"resnet-?50\b": 25.6e6, r"resnet-?101\b": 44.5e6, r"resnet-?152\b": 60.2e6, r"vgg-?16\b": 138.4e6, r"vgg-?19\b": 143.7e6,
+    r"alexnet\b": 61.1e6, r"inception-?v?3\b": 23.8e6, r"bert[- ]large\b": 336e6, r"bert(?:[- ]base)?\b": 110e6, r"gpt-?2 ?xl\b": 1.56e9, r"gpt-?2\b": 124e6,
+    r"vit-?b\b": 86e6, r"vit-?l\b": 304e6, r"mnist\b": 1e6,
+}
+_BYTES = {"fp32": 4.0, "tf32": 4.0, "fp16": 2.0, "bf16": 2.0, "fp8": 2.0}
+
+
+def derive(case: CaseFile) -> Iterable[Fact]:
+    facts = [*_scaling(case), *_stacks(case), *_tensor_parallel(case)]
+    size = None if case.about("model_params") else _model_size(case)
+    if size is not None:
+        facts.append(size)
+    facts += _volume(case, float(size.value) if size is not None else _number(case, "model_params"))
+    return facts
+
+
+def _number(case: CaseFile, key: str) -> float | None:
+    value = case.value(key)
+    if isinstance(value, bool) or value is None:
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def _scaling(case: CaseFile) -> Iterator[Fact]:
+    """Throughput at the smallest and the largest count, from logs first, from words otherwise."""
+    groups: list[tuple[list[Rate], Origin]] = []
+    logged: dict[str, list[Rate]] = {}
+    origin = Origin("derived")
+    for fact in case.about("throughput.at"):
+        found = _AT.fullmatch(str(fact.value))
+        if found is not None:
+            logged.setdefault(found["unit"], []).append(Rate(int(found["n"]), found["what"], float(found["v"]), found["unit"]))
+            origin = fact.origin
+    groups += [(rates, origin) for rates in logged.values() if len({r.count for r in rates}) > 1]
+    if not groups:
+        groups = [(rates, Origin("say", quote=", ".join(f"{r.count} {r.what}: {r.value:.4g}" for r in rates))) for rates in stated_rates(case.says)]
+    if not groups:
+        return
+    rates, origin = groups[0]
+    small, large = min(rates, key=lambda r: r.count), max(rates, key=lambda r: r.count)
+    if small.what != large.what or large.count <= small.count or small.value <= 0:
+        return
+    gain, more = large.value / small.value, large.count / small.count
+    efficiency = gain if small.unit == "steps" else gain / more
+    where = Origin("derived", origin.file, origin.line, quote=origin.quote)
+    yield Fact("throughput.by_nodes", ", ".join(f"{r.count}={r.value:.4g}" for r in sorted(rates, key=lambda r: r.count)), where)
+    yield Fact("scaling.efficiency", round(efficiency, 3), where)
+    yield Fact("scaling.gain", round(gain, 3), where)
+    yield Fact("scaling.unit", small.unit, where)
+    yield Fact("scaling.counts", small.what, where)
+    if (efficiency * more if small.unit == "steps" else gain) < 1:
+        yield Fact("scaling.negative", True, where)
+    if small.unit == "steps" and efficiency >= 0.85:
+        yield Fact("scaling.steps_unchanged", True, where)
+
+
+def _stacks(case: CaseFile) -> Iterator[Fact]:
+    """The process that stands elsewhere while the others wait in a collective."""
+    dumped = case.about("stack.where")
+    if len(dumped) < 2:
+        return
+    places = Counter(str(f.value) for f in dumped)
+    waiting = places.get("collective", 0) + places.get("cuda-sync", 0)
+    odd = [f for f in dumped if f.value not in ("collective", "cuda-sync")]
+    if waiting and odd and len(odd) <= waiting:
+        for fact in odd:
+            yield Fact("stack.odd_where", fact.value, fact.origin, fact.subject)
+    elif waiting == len(dumped):
+        yield Fact("stack.all_in_collective", True, dumped[0].origin)
+        functions = {str(f.value) for f in case.about("stack.function")} - {"wait", "synchronize", "item", "wrapper"}
+        if len(functions) > 1:
+            yield Fact("stack.collectives_differ", True, dumped[0].origin)
+
+
+def _tensor_parallel(case: CaseFile) -> Iterator[Fact]:
+    size, gpus, nodes = _number(case, "config.tp"), _number(case, "gpus_per_node"), _number(case, "nodes")
+    if size and gpus and size > gpus and (nodes is None or nodes > 1):
+        yield Fact("config.tp_spans_nodes", True, Origin("derived"))
+
+
+def _model_size(case: CaseFile) -> Fact | None:
+    for sentence in case.says:
+        found = _SIZE.search(sentence)
+        if found is not None:
+            number, unit = float(found["n"] or found["n2"]), (found["u"] or found["u2"]).lower()
+            value = number * (1e9 if unit.startswith("b") else 1e6)
+            if 1e5 <= value <= 3e12:
+                return Fact("model_params", value, Origin("derived", quote=found[0]))
+    for sentence in case.says:
+        for pattern, value in _KNOWN.items():
+            named = re.search(pattern, sentence, re.IGNORECASE)
+            if named is not None:
+                return Fact("model_params", value, Origin("derived", quote=named[0]))
+    return None
+
+
+def _volume(case: CaseFile, params: float | None) -> Iterator[Fact]:
+    """Bytes that a node must send each step, and the time that they need at least on the stated link."""
+    nodes, gbps = _number(case, "nodes"), _number(case, "network_gbps")
+    if params is None:
+        return
+    trained = params * 0.01 if case.value("config.lora") else params
+    size = _BYTES.get(str(case.value("precision")), 4.0 if params < 1e9 else 2.0)
+    where = Origin("derived")
+    yield Fact("comm.gradient_gb", round(trained * size / 1e9, 4), where)
+    if not nodes or nodes < 2:
+        return
+    accumulation = _number(case, "accumulation") or 1.0
+    sharding = str(case.value("sharding") or "none")
+    ring = (nodes - 1) / nodes
+    if sharding in ("zero3", "fsdp") and not case.value("config.hybrid_shard"):
+        sent = (2 * params * min(size, 2.0) + trained * size) * accumulation * ring
+    elif sharding == "zero2":
+        sent = trained * size * (accumulation + 1) * ring
+    else:
+        sent = 2 * trained * size * ring
+    yield Fact("comm.step_gb", round(sent / 1e9, 4), where)
+    if gbps and gbps > 0:
+        nics = max(_number(case, "nic_count") or 1.0, 1.0)
+        least = sent * 8 / (gbps * 1e9 * nics)
+        yield Fact("comm.min_step_s", round(least, 4), where)
+        step = _number(case, "step.time_s")
+        if step and step > 0:
+            yield Fact("comm.share", round(min(least / step, 9.99), 3), where)

@@ -1,0 +1,285 @@
+"""Bytes of one input to documents: decoded, cleaned, redacted, cut at line ends.
+
+Works block by block, so that memory stays flat whatever the size; a block without anything unusual is handled as a whole
+and never line by line.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from assistant.facts import Input
+from assistant.intake.decode import HEAD, Binary, Encoding, clean, decoder, detect, is_progress, states
+from assistant.intake.document import Document
+from assistant.intake.jsonlines import JsonLines, looks_like
+from assistant.intake.prefix import Splitter
+from assistant.intake.redact import Redactor
+from assistant.intake.shifts import Shifts, compose
+from assistant.intake.thin import Thinner
+
+#: Characters of one document.
+CHUNK = 16 << 20
+#: Longest line that is kept whole, and the same for a text that is one JSON value.
+LONGEST = 64 << 10
+LONGEST_JSON = 4 << 20
+
+_JSON_VALUE = re.compile(r"\s*(?:\{\s*\"|\[\s*[{\[])")
+#: /proc/PID/environ: settings ended by NUL.
+_ENVIRON = re.compile(rb"(?:[A-Za-z_]\w*=[^\x00\n]*\x00){2,}")
+
+
+@dataclass
+class _Open:
+    """The document that is being filled."""
+
+    first_line: int
+    parts: list[str] = field(default_factory=list)
+    size: int = 0
+    lines: int = 0
+    shifts: Shifts = field(default_factory=list)
+    repeats: dict[int, int] = field(default_factory=dict)
+
+
+class Chunker:
+    """Takes the bytes of one input and yields its documents; what is worth saying goes into the input's notes."""
+
+    def __init__(self, record: Input, *, chunk: int = CHUNK) -> None:
+        self.record = record
+        self.chunk = chunk
+        self.binary: Binary | None = None
+        self._head: bytearray | None = bytearray()
+        self._decoder: codecs.IncrementalDecoder | None = None
+        self._eight_bit = True
+        self._carry = ""
+        self._longest = LONGEST
+        self._skipping = False
+        self._cut = 0
+        self._returns_are_lines = False
+        self._again = False
+        self._nul = b""
+        self._json: JsonLines | None = None
+        self._redact = Redactor()
+        self._thin = Thinner()
+        self._next = 1
+        self._doc = _Open(1)
+        self._splitter: Splitter | None = None
+
+    def feed(self, block: bytes) -> Iterator[Document]:
+        self.record.bytes += len(block)
+        if self.binary is not None:
+            return
+        if self._head is not None:
+            if not self._head:
+                block = block.lstrip(b"\x00") if block.startswith(b"\x00\x00\x00\x00\x00") else block
+            self._head += block
+            if len(self._head) < HEAD:
+                return
+            block = self._begin()
+        yield from self._decode(block, final=False)
+
+    def finish(self) -> Iterator[Document]:
+        block = self._begin() if self._head is not None else b""
+        if self.binary is not None:
+            self.record.kind = "binary"
+            hint = f" {self.binary.hint}" if self.binary.hint else ""
+            self.record.notes.append(f"{self.binary.what}: left out.{hint}")
+            return
+        yield from self._decode(block, final=True)
+        if self._json is not None:
+            self._append("\n".join(self._json.rest()), 0, [], {})
+        if self._doc.parts:
+            yield self._emit()
+        if self._cut:
+            self.record.notes.append(f"{self._cut} line{'s' if self._cut > 1 else ''} longer than {self._longest >> 10} KiB cut")
+        if self._thin.left_out:
+            self.record.notes.append(f"{self._thin.left_out} lines that repeat earlier ones are counted, not kept")
+        if self.record.bytes == 0:
+            self.record.kind = "empty"
+            self.record.notes.append("empty")
+        elif self.record.lines == 0:
+            self.record.kind = "empty"
+            self.record.notes.append("holds no text")
+
+    def _begin(self) -> bytes:
+        """Looks at the first bytes; returns what is to be decoded."""
+        head = bytes(self._head or b"")
+        self._head = None
+        if _ENVIRON.match(head):
+            self._nul = b"\n"
+            head = head.replace(b"\x00", b"\n")
+        found = detect(head[:HEAD])
+        if isinstance(found, Binary):
+            self.binary = found
+            return b""
+        if found.note:
+            self.record.notes.append(found.note)
+        self._decoder = decoder(found)
+        self._eight_bit = not found.name.startswith(("utf-16", "utf-32"))
+        self._shape(head[found.skip : HEAD], found)
+        return head[found.skip :]
+
+    def _shape(self, head: bytes, encoding: Encoding) -> None:
+        text = head.decode(encoding.name, "replace")
+        lines = clean(text[:LONGEST]).split("\n")
+        if "\n" not in text and "\r" in text:
+            parts = [p for p in text.split("\r")[:400] if p.strip()]
+            self._returns_are_lines = sum(map(is_progress, parts)) < 0.5 * len(parts)
+        if looks_like(lines[:-1] or lines):
+            self._json = JsonLines()
+        elif _JSON_VALUE.match(text):
+            self._longest = LONGEST_JSON
+
+    def _decode(self, block: bytes, *, final: bool) -> Iterator[Document]:
+        if self._decoder is None:
+            return
+        if self._skipping and self._eight_bit:
+            # The rest of a line that is too long: not even decoded.
+            ends = [at for at in (block.find(b"\n"), block.find(b"\r")) if at != -1]
+            if not ends:
+                if not final:
+                    return
+                block = b""
+            else:
+                block = block[min(ends) :]
+        if self._eight_bit and b"\x00" in block:
+            block = block.replace(b"\x00", self._nul)
+        text = self._decoder.decode(block, final)
+        if self._skipping:
+            text = self._skip(text)
+        if self._returns_are_lines:
+            text = text.replace("\r", "\n")
+        text = self._carry + text
+        self._carry = ""
+        if not final:
+            end = text.rfind("\n")
+            self._carry = text[end + 1 :]
+            if len(self._carry) > self._longest:
+                text, self._carry = self._overlong(text[: end + 1], self._carry)
+            else:
+                text = text[: end + 1]
+        if text:
+            yield from self._take(text)
+        if self._again:
+            self._again = False
+            self._step_back()
+
+    def _skip(self, text: str) -> str:
+        """What stands after the line that is being left out; its own end has been written already."""
+        ends = [at for at in (text.find("\n"), text.find("\r")) if at != -1]
+        if not ends:
+            return ""
+        self._skipping = False
+        if text[min(ends)] == "\r":
+            self._step_back()
+        return text[min(ends) + 1 :]
+
+    def _step_back(self) -> None:
+        """What comes next stands on the same line of the file as what was taken last."""
+        self._next -= 1
+        self.record.lines -= 1
+
+    def _overlong(self, whole: str, rest: str) -> tuple[str, str]:
+        """(text that can be taken, carry) where the line that is not complete yet is too long."""
+        at = rest.rfind("\r")
+        if at > 0:
+            last = rest[at + 1 :]
+            if len(last) <= self._longest:
+                # States of a progress bar that never ends its line.
+                kept = "\r".join(states(rest[:at]))
+                if len(kept) <= self._longest:
+                    return whole, kept + "\r" + last
+                self._again = True
+                return whole + kept + "\n", last
+        self._skipping = True
+        return whole + rest[: self._longest + 1] + "\n", ""
+
+    def _take(self, text: str) -> Iterator[Document]:
+        """Takes whole lines (and, at the end, one without its newline)."""
+        if text.endswith("\n"):
+            text = text[:-1]
+        text = clean(text.replace("\r\n", "\n") if "\r" in text else text)
+        count = text.count("\n") + 1
+        shifts: Shifts = []
+        if self._json is not None or "\r" in text or _has_longer(text, self._longest):
+            text, shifts = self._line_by_line(text)
+        text = self._redact(text)
+        text, dropped, repeats = self._thin.thin(text)
+        if dropped:
+            shifts = compose(shifts, dropped)
+        if self._doc.parts and self._doc.size + len(text) > self.chunk:
+            yield self._emit()
+        self._append(text, count, shifts, repeats)
+
+    def _line_by_line(self, text: str) -> tuple[str, Shifts]:
+        out: list[str] = []
+        shifts: Shifts = []
+        expected = 0
+        for number, line in enumerate(text.split("\n")):
+            pieces = states(line) if "\r" in line else [line]
+            if self._json is not None:
+                pieces = [x for piece in pieces for x in self._records(piece)]
+            for piece in pieces:
+                if len(piece) > self._longest:
+                    self._cut += 1
+                    piece = f"{piece[: self._longest]} [... cut]"
+                if expected != number:
+                    shifts.append((len(out), number))
+                out.append(piece)
+                expected = number + 1
+        return "\n".join(out), shifts
+
+    def _records(self, piece: str) -> list[str]:
+        assert self._json is not None
+        found = self._json.unpack(piece)
+        if found is None:
+            return [*self._json.rest(), piece]
+        return [x for text in found for x in clean(text).replace("\r", "\n").split("\n")]
+
+    def _append(self, text: str, count: int, shifts: Shifts, repeats: dict[int, int]) -> None:
+        doc = self._doc
+        if not text and count == 0:
+            return
+        lines = text.count("\n") + 1
+        at, number = doc.shifts[-1] if doc.shifts else (0, doc.first_line)
+        if number + doc.lines - at != self._next and not (shifts and shifts[0][0] == 0):
+            doc.shifts.append((doc.lines, self._next))
+        doc.shifts += [(doc.lines + i, self._next + number) for i, number in shifts]
+        for index, more in repeats.items():
+            doc.repeats[doc.lines + index] = more
+        doc.parts.append(text)
+        doc.size += len(text) + 1
+        doc.lines += lines
+        self._next += count
+        self.record.lines += count
+
+    def _emit(self) -> Document:
+        doc = self._doc
+        text = "\n".join(doc.parts)
+        self._doc = _Open(self._next)
+        self._splitter = Splitter.of(text, self._splitter)
+        hosts = self._json.hosts if self._json is not None else set()
+        if not hosts <= self._splitter.marks.hosts:
+            marks = replace(self._splitter.marks, hosts=self._splitter.marks.hosts | hosts)
+            self._splitter = Splitter(marks)
+        return Document(
+            self.record.path,
+            text,
+            doc.first_line,
+            shifts=doc.shifts,
+            repeats=doc.repeats,
+            splitter=self._splitter,
+        )
+
+
+def _has_longer(text: str, longest: int) -> bool:
+    """Whether a line is longer than this."""
+    start = 0
+    while len(text) - start > longest:
+        end = text.rfind("\n", start, start + longest + 1)
+        if end == -1:
+            return True
+        start = end + 1
+    return False

@@ -1,0 +1,106 @@
+"""Versions of packages on a host: pip freeze, pip list, conda list, torch's collect_env, horovodrun --check-build.
+
+    torch==2.3.1+cu121                torch              2.3.1
+    PyTorch version: 2.3.1+cu121      Is CUDA available: True
+    [pip3] nvidia-nccl-cu12==2.20.5   Nvidia driver version: 535.129.03
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+from assistant.facts import JOB, Fact, Subject, Value
+from assistant.intake.document import Document
+
+NAME = "package versions"
+TRIGGERS = (
+    "==", "PyTorch version:", "Package  ", "# packages in environment", "[pip3]", "[conda]", "torch.__version__", "torch version", "PyTorch version", "Available Tensor Operations",
+    "Python version:", "pypi_0", "transformers version", "`transformers` version", "Python 3.", "--check-build",
+)  # fmt: skip
+
+#: Packages whose version must be the same on all nodes, or tells what the build can do.
+KNOWN = (
+    "torch torchvision torchaudio nvidia-nccl-cu11 nvidia-nccl-cu12 nvidia-nccl-cu13 nccl cupy-cuda11x cupy-cuda12x deepspeed accelerate transformers tokenizers "
+    "lightning pytorch-lightning megatron-core horovod ray jax jaxlib tensorflow tensorflow-gpu flash-attn flash_attn apex transformer-engine triton xformers "
+    "bitsandbytes peft trl datasets colossalai fairscale vllm numpy mpi4py nvidia-cuda-runtime-cu11 nvidia-cuda-runtime-cu12 nvidia-cudnn-cu12 aws-ofi-nccl"
+).split()
+
+
+@cache
+def _package() -> re.Pattern[str]:
+    names = "|".join(re.escape(n) for n in sorted(KNOWN, key=len, reverse=True))
+    return re.compile(rf"(?:^|\s|\[pip3?\] |\[conda\] )(?P<name>{names})(?:==|\s{{2,}}|\s+(?=\d+\.\d+\S*\s+(?:py|pypi|cuda|h[0-9a-f]{{5}}|<pip>|\d+\s)))(?P<version>\d[\w.+!-]*)")
+
+
+@cache
+def _plain() -> tuple[tuple[re.Pattern[str], str], ...]:
+    c = re.compile
+    return (
+        (c(r"PyTorch version[^:]*: (?P<v>\d+\.\d+\S*)"), "torch_version"),
+        (c(r"(?:torch version|torch\.__version__)[ :=.]+'?(?P<v>\d+\.\d+[\w.+]*)"), "torch_version"),
+        (c(r"Python version:? (?P<v>\d+\.\d+(?:\.\d+)?)"), "python_version"),
+        (c(r"^Python (?P<v>3\.\d+\.\d+)\s*$"), "python_version"),
+        (c(r"Nvidia driver version: (?P<v>\d+\.\d+\S*)"), "driver_version"),
+        (c(r"CUDA used to build PyTorch: (?P<v>\d+\.\d+)"), "cuda_version"),
+        (c(r"torch\.cuda\.nccl\.version\(\)[ :=]+\(?(?P<v>\d+[., ]+\d+[., ]+\d+)"), "nccl_version"),
+    )
+
+
+def parse(document: Document) -> Iterable[Fact]:
+    facts: list[Fact] = []
+    nccl: set[str] = set()
+    section = ""
+    seen: set[tuple[str, Value, str | None]] = set()
+    for index, message in enumerate(document.messages):
+        if len(message) > 1000:
+            continue
+        if message.startswith("Available "):
+            section = message
+        for key, value in _read(message, section):
+            origin = document.origin(index, "tool")
+            if (key, value, origin.host) in seen:
+                continue
+            seen.add((key, value, origin.host))
+            facts.append(Fact(key, value, origin, Subject("host", origin.host) if origin.host else JOB))
+            if key == "package.version" and "nccl" in str(value).split()[0] and "ofi" not in str(value):
+                nccl.add(str(value))
+    if len({v.split()[0] for v in nccl}) > 1:
+        facts.append(Fact("torch.nccl_packages", len({v.split()[0] for v in nccl}), facts[-1].origin))
+    return facts
+
+
+def _read(message: str, section: str) -> Iterator[tuple[str, Value]]:
+    for found in _package().finditer(message):
+        name, version = found["name"], found["version"]
+        yield "package.version", f"{name} {version}"
+        if name == "torch":
+            yield "torch_version", version
+            yield from _build(version)
+        elif name.startswith("nvidia-nccl"):
+            yield "nccl_version", version
+    for pattern, key in _plain():
+        matched = pattern.search(message)
+        if matched:
+            yield key, matched["v"].replace(", ", ".").replace(",", ".")
+            if key == "torch_version":
+                yield from _build(matched["v"])
+    matched = re.search(r"(?:Is CUDA available|CUDA available|torch\.cuda\.is_available\(\))\s*[:=]*\s*(True|False)", message)
+    if matched:
+        yield "torch.cuda_available", matched[1] == "True"
+    if "CUDA used to build PyTorch: None" in message or "Could not collect" in message and "CUDA used to build" in message:
+        yield "torch.cpu_build", True
+    boxed = re.match(r"\s*\[(X| )\] (NCCL|MPI|Gloo)\s*$", message)
+    if boxed and section.startswith("Available Tensor Operations"):
+        if boxed[2] == "NCCL":
+            yield "horovod.has_nccl", boxed[1] == "X"
+        elif boxed[2] == "MPI":
+            yield "horovod.has_mpi", boxed[1] == "X"
+
+
+def _build(version: str) -> Iterator[tuple[str, Value]]:
+    if "+cpu" in version:
+        yield "torch.cpu_build", True
+    elif "+cu" in version:
+        yield "torch.cpu_build", False

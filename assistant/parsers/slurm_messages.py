@@ -1,0 +1,87 @@
+"""What Slurm says about jobs, steps and nodes: messages of srun and slurmstepd, sacct and scontrol.
+
+    slurmstepd: error: *** JOB 81234 ON gpu-a07 CANCELLED AT 2025-09-02T10:31:05 DUE TO TIME LIMIT ***
+    srun: error: Node failure on gpu-a09
+    81234.0      train  OUT_OF_MEMORY  0:125
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+from assistant.facts import Fact, Value
+from assistant.intake.document import Document
+
+NAME = "Slurm messages"
+TRIGGERS = (
+    "slurmstepd", "srun:", "slurm_", "sacct", "scontrol", "JobState=", "OUT_OF_MEMORY", "OUT_OF_ME+", "NODE_FAIL", "PREEMPTED", "CANCELLED", "oom_kill", "oom-kill event",
+    "ExitCode", "sbatch:", "salloc:", "SlurmctldProlog",
+)  # fmt: skip
+
+_STATES = "COMPLETED FAILED TIMEOUT NODE_FAIL OUT_OF_MEMORY CANCELLED PREEMPTED BOOT_FAIL DEADLINE PENDING RUNNING COMPLETING".split()
+
+
+@cache
+def _cancel() -> re.Pattern[str]:
+    return re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON (?P<node>\S+) CANCELLED AT \S+(?: DUE [Tt][Oo] (?P<why>[A-Z ]+?))?(?: \*\*\*|,|\s*$)")
+
+
+@cache
+def _state() -> re.Pattern[str]:
+    return re.compile(r"(?:JobState=|State=|^\s*\d+(?:_\d+)?(?:\.\w+)?[\s|].*?[\s|])(?P<state>" + "|".join(_STATES) + r"|OUT_OF_ME\+|CANCELLED\+)(?=[\s|+]|$)")
+
+
+@cache
+def _node() -> re.Pattern[str]:
+    return re.compile(
+        r"Node failure on (?P<a>[\w.\[\],-]+)|Job launched on node (?P<b>\S+) .*not responding|[Nn]odes? (?P<c>[\w.\[\],-]+) (?:is |are )?(?:not responding|DOWN|down)\b|"
+        r"task launch for \S+ failed on node (?P<d>\S+): (?:Communication|Socket|Unable)|due to failure of node (?P<e>\S+)"
+    )
+
+
+@cache
+def _label() -> re.Pattern[str]:
+    return re.compile(r"^(\d{1,5}): ")
+
+
+_WHY = {"TIME LIMIT": "TIMEOUT", "PREEMPTION": "PREEMPTED", "NODE FAILURE": "NODE_FAIL", "NODE FAIL": "NODE_FAIL"}
+
+
+def parse(document: Document) -> Iterable[Fact]:
+    facts: list[Fact] = []
+    seen: set[tuple[str, Value]] = set()
+    for index, message in enumerate(document.messages):
+        for key, value in _read(message):
+            if (key, value) not in seen:
+                seen.add((key, value))
+                facts.append(Fact(key, value, document.origin(index)))
+    labels = {m[1] for line in document.lines if (m := _label().match(line))}
+    if len(labels) > 1:
+        facts.append(Fact("slurm.tasks_shown", len(labels), document.origin(0)))
+    if facts:
+        facts.append(Fact("scheduler", "slurm", facts[0].origin))
+    return facts
+
+
+def _read(message: str) -> Iterator[tuple[str, Value]]:
+    if "***" in message and (found := _cancel().search(message)):
+        why = (found["why"] or "").strip()
+        yield "slurm.state", _WHY.get(why, "CANCELLED")
+        if why:
+            yield "slurm.reason", why
+        if _WHY.get(why) == "NODE_FAIL":
+            yield "slurm.lost_node", found["node"]
+    if re.search(r"oom[-_]kill|OUT_OF_MEMORY|OUT_OF_ME\+|Exceeded (?:step|job) memory limit|oom-kill event", message):
+        yield "slurm.state", "OUT_OF_MEMORY"
+    found = _state().search(message)
+    if found:
+        yield "slurm.state", {"OUT_OF_ME+": "OUT_OF_MEMORY", "CANCELLED+": "CANCELLED"}.get(found["state"], found["state"])
+    found = _node().search(message)
+    if found:
+        yield "slurm.lost_node", next(g for g in found.groups() if g)
+        yield "slurm.state", "NODE_FAIL"
+    found = re.search(r"\bReason=(\w+)", message)
+    if found and found[1] not in ("None", "none"):
+        yield "slurm.reason", found[1]
