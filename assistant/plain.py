@@ -14,6 +14,7 @@ import select
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TextIO
 
 from assistant.conversation import Attached, Conversation, Reply
@@ -32,7 +33,13 @@ def attached(path: str) -> list[Attached]:
     from assistant.intake.read import read_inputs, require_text
 
     sources = read_inputs([os.path.expanduser(path)])
-    out = [Attached(d.name, d.text, d.first_line) for source in sources for d in source.documents()]
+    out: list[Attached] = []
+    for source in sources:
+        texts = [Attached.of(d) for d in source.documents()]
+        notes = [*source.notes, *(note for record in source.inputs for note in record.notes)]
+        if texts and notes:
+            texts[-1] = replace(texts[-1], notes=tuple(dict.fromkeys(notes)))
+        out += texts
     require_text(sources)
     return out
 

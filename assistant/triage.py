@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from assistant.errors import UserError
 from assistant.facts import JOB, CaseFile, Fact, Input, Origin, Subject, Value
 from assistant.intake.document import Document
 from assistant.intake.read import read_inputs, require_text
+from assistant.intake.redact import typed
 from assistant.intake.scan import scanner_for
 from assistant.intake.source import Source
 from assistant.parsers import parse
@@ -25,11 +27,14 @@ def build(kb: Knowledge, *, says: Iterable[str] = (), stated: Iterable[tuple[str
 
 def complete(case: CaseFile, kb: Knowledge, says: Iterable[str], stated: Iterable[tuple[str, str]]) -> CaseFile:
     """Adds what the user says and states to a case file of attachments, and all that follows."""
-    for sentence in says:
+    for sentence in map(typed, says):
         case.says.append(sentence)
         case.add(read_sentence(sentence))
     for key, value in stated:
-        facts, free = read_stated(key, value)
+        try:
+            facts, free = read_stated(key, typed(value))
+        except ValueError as error:
+            raise UserError(f"--fact {key}={value}: {error}", "Give a value of that kind, or leave the fact out.") from None
         case.add(facts)
         if free:
             case.says.append(free)

@@ -13,6 +13,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from knowledge import schema
+from knowledge.wordlist import terms
 from knowledge.load import ROOT, KnowledgeError, pattern_id, read_cache, write_cache
 
 M = TypeVar("M", bound=BaseModel)
@@ -25,11 +26,11 @@ class Loader(yaml.CSafeLoader):
 def _mapping(loader: Loader, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
     seen: set[Any] = set()
     for key_node, _ in node.value:
-        key = loader.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]
+        key = loader.construct_object(key_node, deep=True)
         if key in seen:
             raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} stands twice", key_node.start_mark)
         seen.add(key)
-    return yaml.CSafeLoader.construct_mapping(loader, node, deep=True)  # type: ignore[no-untyped-call,no-any-return]
+    return yaml.CSafeLoader.construct_mapping(loader, node, deep=True)
 
 
 Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
@@ -160,6 +161,7 @@ def load_full(root: Path, problems: list[str], parts: Parts | None = None) -> di
 FOLDERS: dict[str, tuple[type[BaseModel], str]] = {
     "causes": (schema.Cause, "id"),
     "signatures": (schema.Signature, "id"),
+    "tellings": (schema.Tellings, "cause"),
     "questions": (schema.Question, "id"),
     "vocabulary": (schema.VocabularyEntry, "key"),
     "placeholders": (schema.Placeholder, "name"),
@@ -186,6 +188,7 @@ def compile_knowledge(root: Path = ROOT, *, lenient: bool = False) -> dict[str, 
     for entry in signatures.values():
         for field in ("examples", "sources", "_file"):
             entry.pop(field)
+    words = word_model(causes, full["tellings"])
     patterns: dict[str, str] = {}
     for cause in causes.values():
         for rule in cause["evidence"]:
@@ -206,7 +209,31 @@ def compile_knowledge(root: Path = ROOT, *, lenient: bool = False) -> dict[str, 
         "placeholders": placeholders,
         "tree": tree,
         "patterns": patterns,
+        "words": words,
     }
+
+
+def word_model(causes: dict[str, dict[str, Any]], tellings: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """How often each term stands in the descriptions of each cause: `counts[term][cause]`, and the totals.
+
+    A term counts once a description. Besides the tellings the users' sentences of the rules' own examples are read."""
+    counts: dict[str, dict[str, int]] = {}
+    totals: dict[str, int] = {}
+    for name, cause in causes.items():
+        texts = list(tellings.get(name, {}).get("tellings", ()))
+        texts += [cause["shows"], cause["title"]]
+        for rule in cause["evidence"]:
+            if "against" not in rule["strength"] and rule["strength"] != "rules-out":
+                texts += [e["say"] for e in rule["examples"]["hit"] if e.get("say")]
+        for text in texts:
+            for term in sorted(set(terms(text))):
+                row = counts.setdefault(term, {})
+                row[name] = row.get(name, 0) + 1
+    counts = {term: row for term, row in counts.items() if sum(row.values()) > 1}
+    for row in counts.values():
+        for name, count in row.items():
+            totals[name] = totals.get(name, 0) + count
+    return {"counts": counts, "totals": totals}
 
 
 def _register(leaf: dict[str, Any], patterns: dict[str, str]) -> None:

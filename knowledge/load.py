@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent
-FORMAT = 3
+FORMAT = 4
 """Raised whenever the compiled form changes."""
 
 
@@ -38,6 +38,8 @@ class Knowledge:
     tree: dict[str, Any]
     patterns: dict[str, str]
     """Pattern of every `log` or `text` condition in evidence rules and fixes, by the scanner's id (`log:` and a digest)."""
+    words: dict[str, Any]
+    """The word model of the tellings: counts of terms by cause."""
     fingerprint: str
 
 

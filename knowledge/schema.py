@@ -225,6 +225,13 @@ class Signature(Model):
     since: str = "0.1.0"
 
 
+class Tellings(Model):
+    """Ways in which people who have a cause describe it without knowing it. The word model learns from them."""
+
+    cause: CauseId
+    tellings: list[Annotated[str, StringConstraints(strip_whitespace=True, min_length=20)]] = Field(min_length=10)
+
+
 class Choice(Model):
     label: Text
     value: str | int | float | bool

@@ -21,22 +21,21 @@ def causes(wanted: str | None, as_json: bool) -> int:
             for cause in kb.causes.values():
                 print(f"{cause['id']:<{width}}  {cause['title']}")
         return 0
-    cause = kb.causes.get(wanted)
-    if cause is None:
+    if wanted not in kb.causes:
         near = [c for c in kb.causes if wanted.rsplit(".", 1)[-1] in c]
         hint = f"Did you mean {', '.join(near[:4])}?" if near else "`ncclinic causes` lists them all."
         raise UserError(f"there is no cause {wanted!r}", hint)
     if as_json:
-        print(json.dumps(cause, indent=1))
+        print(json.dumps(kb.causes[wanted], indent=1))
     else:
-        _show(cause)
+        _show(kb.causes[wanted])
     return 0
 
 
 def _show(cause: dict[str, object]) -> None:
     from assistant.diagnosis.diagnose import FixOffer
     from assistant.report.as_text import blocks_to_text
-    from assistant.report.words import Block, fix_blocks
+    from assistant.report.words import Block, confirm_step, fix_blocks
 
     fixes = cause["fixes"]
     confirm = cause["confirm"]
@@ -49,11 +48,7 @@ def _show(cause: dict[str, object]) -> None:
         Block("text", str(cause["shows"])),
         Block("heading", "To make sure"),
     ]
-    for step in confirm:
-        blocks.append(Block("item", step["how"]))
-        if step.get("command"):
-            blocks.append(Block("code", step["command"]))
-        blocks.append(Block("text", step["expect"]))
+    blocks += [block for step in confirm for block in confirm_step(step)]
     for fix in fixes:
         fields = {k: fix.get(k) for k in ("id", "title", "kind", "who", "steps", "gain", "verify", "risk", "undo", "hides")}
         blocks += fix_blocks(FixOffer(**fields, commands=fix.get("commands", []), effort=fix.get("effort", "minutes")))

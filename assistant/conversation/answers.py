@@ -106,6 +106,9 @@ def read_answer(text: str, step: NextStep, kb: Knowledge) -> Answer | None:
         if amount is not None:
             whole = kb.vocabulary.get(step.fact, {}).get("type") == "integer"
             return Answer("value", int(amount) if whole else amount, cleaned[:120])
+    version = regex(r"^\W*v?(\d+(?:\.\d+)+\S*)\W*$").match(cleaned)
+    if version and step.fact.endswith("_version"):
+        return Answer("value", version[1], version[1])
     matched = _by_words(cleaned, step.choices)
     if matched is not None:
         return Answer("value", matched.value, matched.label)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from assistant.facts import JOB, CaseFile, Fact, Origin, Value
+from assistant.facts import JOB, CaseFile, Fact, Input, Origin, Value
 from assistant.intake.document import Document
 from assistant.triage import add_document, finish
 from assistant.understand import read_sentence
@@ -27,11 +27,25 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """A text that was handed over."""
+    """A text that was handed over, as the intake made it ready."""
 
     name: str
     text: str
     first_line: int = 1
+    notes: tuple[str, ...] = ()
+    """What is to be said about reading it, such as that it was cut off."""
+    shifts: tuple[tuple[int, int], ...] = ()
+    repeats: tuple[tuple[int, int], ...] = ()
+    """As in a Document: where line numbers jump, and lines whose copies were left out."""
+
+    @classmethod
+    def of(cls, document: Document) -> Attached:
+        return cls(
+            document.name, document.text, document.first_line, (), tuple(document.shifts), tuple(sorted(document.repeats.items()))
+        )
+
+    def document(self) -> Document:
+        return Document(self.name, self.text, self.first_line, shifts=list(self.shifts), repeats=dict(self.repeats))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +83,7 @@ class Session:
 
     events: list[Event] = field(default_factory=list)
     _read: dict[Attached, CaseFile] = field(default_factory=dict, repr=False)
+    _built: tuple[list[Event], CaseFile] | None = field(default=None, repr=False)
 
     def add(self, event: Event) -> None:
         self.events.append(event)
@@ -111,8 +126,15 @@ class Session:
         return next((e for e in reversed(self.active()) if not isinstance(e, Asked)), None)
 
     def case(self, kb: Knowledge) -> CaseFile:
-        """The case file of all events that count."""
-        active = self.active()
+        """The case file of all events that count; it is kept as long as no new one tells anything."""
+        telling: list[Event] = [
+            e for e in self.active() if not isinstance(e, Asked) and not (isinstance(e, Answered) and e.value is None)
+        ]
+        if self._built is None or self._built[0] != telling:
+            self._built = (telling, self._build(telling, kb))
+        return self._built[1]
+
+    def _build(self, active: list[Event], kb: Knowledge) -> CaseFile:
         case = CaseFile()
         for event in active:
             if isinstance(event, Attached):
@@ -139,10 +161,13 @@ class Session:
         known = self._read.get(event)
         if known is None:
             known = CaseFile()
-            add_document(known, kb, Document(event.name, event.text, event.first_line))
+            kinds = add_document(known, kb, event.document())
+            size = len(event.text.encode("utf-8", "replace"))
+            lines = len(event.text.splitlines())
+            known.inputs.append(Input(event.name, size, lines, ", ".join(kinds) or "text", list(event.notes)))
             self._read[event] = known
         case.add(known.facts)
-        case.inputs += known.inputs
+        _join(case.inputs, known.inputs[0])
         for name, hit in known.hits.items():
             mine = case.hits.get(name)
             if mine is None:
@@ -151,6 +176,19 @@ class Session:
                 mine.count += hit.count
                 mine.samples += hit.samples
                 mine.fields += hit.fields
+
+
+def _join(inputs: list[Input], part: Input) -> None:
+    """Adds a text to those that were read; further parts of a long one count with the first."""
+    last = inputs[-1] if inputs else None
+    if last is None or last.path != part.path:
+        inputs.append(replace(part, notes=list(part.notes)))
+        return
+    last.bytes += part.bytes
+    last.lines += part.lines
+    last.notes += part.notes
+    kinds = [k for k in (*last.kind.split(", "), *part.kind.split(", ")) if k != "text"]
+    last.kind = ", ".join(dict.fromkeys(kinds)) or "text"
 
 
 def _tell(told: dict[str, list[Fact]], facts: Iterable[Fact]) -> None:
@@ -178,6 +216,8 @@ def _facts_of(text: str, told: dict[str, list[Fact]]) -> list[Fact]:
         )
         if not strong:
             facts = [f for f in facts if f.key != "symptom"]
+        else:
+            facts = [f for f in facts if f.key != "symptom" or f.value != "question"]
     return facts
 
 

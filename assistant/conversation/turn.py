@@ -17,6 +17,7 @@ from assistant.diagnosis.diagnose import SURE, Diagnosis, diagnose
 from assistant.diagnosis.next_step import NextStep, leads_clearly, step_of
 from assistant.diagnosis.rank import rank
 from assistant.facts import CaseFile, Fact
+from assistant.intake.redact import typed
 from assistant.report.as_text import blocks_to_text
 from assistant.report.words import Block
 from assistant.understand import read_sentence
@@ -26,6 +27,10 @@ PATIENCE = 3
 """So many answers "I don't know" in a row end the questions."""
 
 MOST_QUESTIONS = 6
+ASSUMED = frozenset(("network_kind", "network_gbps", "network_nics"))
+"""Facts that are taken from the type of a machine and said to be so."""
+MOST_INPUTS = 12
+"""Inputs that are named one by one when many are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ class Conversation:
     def turn(self, text: str = "", attachments: Iterable[Attached] = ()) -> Reply:
         """One turn: what the user wrote and attached, and what is said to it."""
         new = list(attachments)
-        prose, pasted = split_pasted(text, sum(isinstance(e, Attached) for e in self.session.events))
+        prose, pasted = split_pasted(typed(text), sum(isinstance(e, Attached) for e in self.session.events))
         new += pasted
         intent = intent_of(prose) if prose and not new else None
         if intent is not None and not self._is_answer(prose, intent):
@@ -209,28 +214,36 @@ class Conversation:
         told = [
             f
             for f in case.facts
-            if f.origin.kind in ("say", "stated", "answer") or (f.origin.kind == "derived" and f.origin.quote)
+            if f.origin.kind in ("say", "stated", "answer")
+            or (f.origin.kind == "derived" and f.origin.file is None and f.key in ASSUMED)
         ]
         keys = frozenset((f.key, str(f.value)) for f in told)
         fresh: list[Fact] = [f for f in told if (f.key, str(f.value)) not in self._known]
         self._known = keys
         sentence = understood(fresh)
         blocks = [Block("text", sentence)] if sentence else []
-        seen = self._read_before
-        for item in diagnosis.inputs[seen:]:
-            telling = any(f.origin.file == item.path for f in case.facts) or any(
-                o.file == item.path for h in case.hits.values() for o in h.samples
-            )
-            note = "" if telling else "; nothing telling in it"
-            blocks.append(
-                Block(
-                    "text", f"Read {item.path}: {item.kind}, {item.lines} line{'s' if item.lines != 1 else ''}{note}."
-                )
-            )
-        self._read_before = len(diagnosis.inputs)
+        blocks += self._inputs_read(case)
         blocks += [Block("note", c) for c in diagnosis.contradictions if c not in self._contradictions]
         self._contradictions = frozenset(diagnosis.contradictions)
         return blocks
+
+    def _inputs_read(self, case: CaseFile) -> list[Block]:
+        """What was read since the last reply, of which kind it is, and whether it tells anything."""
+        fresh = case.inputs[self._read_before :]
+        self._read_before = len(case.inputs)
+        if not fresh:
+            return []
+        telling = {f.origin.file for f in case.facts} | {o.file for h in case.hits.values() for o in h.samples}
+        out = []
+        for item in fresh[:MOST_INPUTS]:
+            remarks = [*item.notes, *([] if item.path in telling else ["nothing telling in it"])]
+            end = f" ({'; '.join(remarks)})" if remarks else ""
+            out.append(
+                Block("text", f"Read {item.path}: {item.kind}, {item.lines} line{'s' if item.lines != 1 else ''}{end}.")
+            )
+        if len(fresh) > MOST_INPUTS:
+            out.append(Block("text", f"... and {len(fresh) - MOST_INPUTS} more."))
+        return out
 
     def _preliminary(self, diagnosis: Diagnosis) -> list[Block]:
         best = diagnosis.findings[0] if diagnosis.findings else None

@@ -106,7 +106,7 @@ def _versions(case: CaseFile) -> Iterator[Fact]:
 def _settings(case: CaseFile) -> Iterator[Fact]:
     known = settings()
     version = case.value("nccl_version")
-    for key in sorted(k for k in case.keys() if k.startswith("env.")):
+    for key in sorted(k for k in [*case.keys()] if k.startswith("env.")):
         name = key[4:]
         setting = known.get(name)
         if setting is None:

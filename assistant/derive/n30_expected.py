@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from assistant.facts import JOB, CaseFile, Fact, Origin
 from knowledge.hardware_tables import Host, Range, find_gpu, find_host, gpus, nvlink_busbw, rdma_gbs, tcp_gbs
@@ -95,7 +96,7 @@ def _at_size(span: Range, typical: float, bound: str, size: float, nodes: int) -
     if bound == "pcie" or (bound == "nic" and typical < 15):
         size = size * 16
     share = table[0][1]
-    for (small, low), (large, high) in zip(table, table[1:], strict=False):
+    for (small, low), (large, high) in pairwise(table):
         if size >= small:
             share = low + (high - low) * min((size - small) / (large - small), 1.0)
     return Expected((span[0] * share, span[1]), typical * share, bound)

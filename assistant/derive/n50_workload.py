@@ -20,7 +20,7 @@ _BYTES = {"fp32": 4.0, "tf32": 4.0, "fp16": 2.0, "bf16": 2.0, "fp8": 2.0}
 
 
 def derive(case: CaseFile) -> Iterable[Fact]:
-    facts = [*_scaling(case), *_stacks(case), *_tensor_parallel(case)]
+    facts = [*_scaling(case), *_stacks(case), *_tensor_parallel(case), *_stated_counts(case)]
     size = None if case.about("model_params") else _model_size(case)
     if size is not None:
         facts.append(size)
@@ -93,6 +93,26 @@ def _tensor_parallel(case: CaseFile) -> Iterator[Fact]:
     size, gpus, nodes = _number(case, "config.tp"), _number(case, "gpus_per_node"), _number(case, "nodes")
     if size and gpus and size > gpus and (nodes is None or nodes > 1):
         yield Fact("config.tp_spans_nodes", True, Origin("derived"))
+
+
+_PLACE = re.compile(r"\b(?:batch|step|iteration|it|iter|minibatch)(?:es|s)?\W{0,3}(?:number |no\.? )?(?P<n>\d{1,7}) ?(?:of|/|out of) ?(?P<total>\d{1,7})\b|\b(?P<n2>\d{1,7}) ?(?:of|/|out of) ?(?P<total2>\d{1,7}) (?:batches|steps|iterations)", re.IGNORECASE)
+_SAMPLES = re.compile(r"\b(?P<n>\d[\d,]{1,9}) (?:\w+ )?(?:samples|images|examples|rows|items|files|sequences|documents|records|utterances)\b", re.IGNORECASE)
+_RANKS = re.compile(r"\b(?P<n>\d{1,4}) ?(?:x )?(?:\w+ )?(?:gpus|ranks|processes|cards|devices)\b", re.IGNORECASE)
+
+
+def _stated_counts(case: CaseFile) -> Iterator[Fact]:
+    """Places in an epoch and numbers of samples that the user states."""
+    for sentence in case.says:
+        place = _PLACE.search(sentence)
+        if place is not None:
+            number, total = int(place["n"] or place["n2"]), int(place["total"] or place["total2"])
+            if 10 <= total and total - max(3, total // 200) <= number <= total:
+                yield Fact("progress.said_at_end", True, Origin("derived", quote=place[0]))
+        samples, ranks = _SAMPLES.search(sentence), _RANKS.search(sentence)
+        if samples is not None and ranks is not None:
+            count, size = int(samples["n"].replace(",", "")), int(ranks["n"])
+            if 1 < size < count and count % size and not samples["n"].endswith("000"):
+                yield Fact("input.indivisible", True, Origin("derived", quote=f"{samples[0]}, {ranks[0]}"))
 
 
 def _model_size(case: CaseFile) -> Fact | None:

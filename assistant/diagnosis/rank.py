@@ -8,9 +8,15 @@ from typing import Any
 
 from assistant.diagnosis.conditions import Support, holds
 from assistant.diagnosis.origin import Failure, lead_failures
-from assistant.diagnosis.weights import DISCOUNT, RATE, STEP_BACK, STRENGTH, UNKNOWN, UNLISTED
-from assistant.facts import CaseFile
+from assistant.diagnosis.told import told_evidence
+from assistant.diagnosis.weights import DISCOUNT, MEANT, RATE, STEP_BACK, STRENGTH, UNKNOWN, UNLISTED
+from assistant.diagnosis.wording import Wording, wording
+from assistant.facts import CaseFile, Origin
 from knowledge.load import Knowledge
+
+
+WORDING = "wording"
+"""Name of the evidence that comes from the user's choice of words."""
 
 
 @dataclass(slots=True)
@@ -22,10 +28,12 @@ class Evidence:
     strength: str
     support: Support
     group: str | None = None
+    points: float | None = None
+    """Log-odds where they are not those of the named strength."""
 
     @property
     def weight(self) -> float:
-        return STRENGTH[self.strength]
+        return STRENGTH[self.strength] if self.points is None else self.points
 
 
 @dataclass(slots=True)
@@ -47,11 +55,14 @@ class Ranked:
 def added(evidence: list[Evidence]) -> float:
     """The sum of the evidence, one of each group, further pieces discounted."""
     best: dict[str, Evidence] = {}
+    total = 0.0
     for item in evidence:
+        if item.points is not None:
+            total += item.points
+            continue
         key = item.group or item.rule
         if key not in best or abs(item.weight) > abs(best[key].weight):
             best[key] = item
-    total = 0.0
     for side in (1, -1):
         weights = sorted((abs(e.weight) for e in best.values() if e.weight * side > 0), reverse=True)
         total += side * sum(w * DISCOUNT[min(i, len(DISCOUNT) - 1)] for i, w in enumerate(weights))
@@ -62,7 +73,16 @@ def rank(case: CaseFile, kb: Knowledge) -> list[Ranked]:
     """All causes, likeliest first, with probabilities that leave room for the unknown."""
     symptom = case.value("symptom")
     leads = lead_failures(case, kb)
-    ranked = [_judge(cause, case, str(symptom) if symptom else None, leads) for cause in kb.causes.values()]
+    hints = told_evidence(case, kb)
+    worded = wording(case.says, kb.words)
+    ranked = []
+    for name, cause in kb.causes.items():
+        item = Ranked(name, base_rate(cause, str(symptom) if symptom else None), evidence=_evidence(cause, case, leads))
+        item.evidence += [Evidence(f"answer:{h.question}", h.text, h.strength, h.support) for h in hints.get(name, ())]
+        if name in worded:
+            item.evidence.append(_wording(worded[name], case))
+        item.score += item.own
+        ranked.append(item)
     _step_back(ranked, kb)
     _probabilities(ranked)
     ranked.sort(key=lambda r: (-r.probability, r.id))
@@ -70,28 +90,36 @@ def rank(case: CaseFile, kb: Knowledge) -> list[Ranked]:
 
 
 def base_rate(cause: dict[str, Any], symptom: str | None) -> float:
-    """Log of the base rate for this symptom, or the mean over the listed ones while no symptom is known."""
+    """Log of the base rate, over the symptoms that may really be there when this one is told."""
     rates = cause["base_rates"]
-    if symptom is None or symptom == "question":
-        return max((RATE[name] for key, name in rates.items() if key != "question"), default=UNLISTED) - 0.5
-    return RATE[rates[symptom]] if symptom in rates else UNLISTED
+    if symptom == "question" and "question" in rates:
+        return RATE[rates["question"]]
+    shares = MEANT.get(symptom or "question", MEANT["question"])
+    return math.log(sum(share * math.exp(RATE[rates[s]] if s in rates else UNLISTED) for s, share in shares.items()))
 
 
-def _judge(cause: dict[str, Any], case: CaseFile, symptom: str | None, leads: list[Failure]) -> Ranked:
-    result = Ranked(cause["id"], base_rate(cause, symptom))
+def _evidence(cause: dict[str, Any], case: CaseFile, leads: list[Failure]) -> list[Evidence]:
+    """What the rules of the cause and the leading failures say about it."""
+    out: list[Evidence] = []
     for rule in cause["evidence"]:
         support = holds(rule["when"], case)
         if support is None or ("unless" in rule and holds(rule["unless"], case) is not None):
             continue
-        result.evidence.append(Evidence(rule["id"], fill(rule["text"], support), rule["strength"], support, rule.get("group")))
-    lines = {(o.file, o.line) for e in result.evidence for o in e.support.origins if e.weight > 0}
+        out.append(Evidence(rule["id"], fill(rule["text"], support), rule["strength"], support, rule.get("group")))
+    lines = {(o.file, o.line) for e in out for o in e.support.origins if e.weight > 0}
     for lead in leads:
         strength = lead.causes.get(cause["id"])
         first = lead.support.origins[0]
         if strength and (first.file, first.line) not in lines:  # a rule of the cause's own says it better
-            result.evidence.append(Evidence(f"signature:{lead.signature}", lead.text, strength, lead.support, lead.signature))
-    result.score += result.own
-    return result
+            out.append(Evidence(f"signature:{lead.signature}", lead.text, strength, lead.support, lead.signature))
+    return out
+
+
+def _wording(hint: Wording, case: CaseFile) -> Evidence:
+    """The user's wording as evidence; against a cause it is only counted, not told."""
+    strength = "moderate" if hint.points >= 1.5 else "weak" if hint.points > 0 else "weak-against"
+    text = f"The wording is like that of people who have this: {', '.join(hint.words)}."
+    return Evidence(WORDING, text, strength, Support([Origin("say", quote=case.says[0][:200])]), points=hint.points)
 
 
 def fill(text: str, support: Support) -> str:

@@ -7,30 +7,47 @@ always counts for something, also where no author of a cause thought of that que
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from assistant.diagnosis.conditions import Support, holds
 from assistant.facts import CaseFile, Value
 from knowledge.load import Knowledge
 
+TESTED = 1.2
+"""From this cost on an answer is the outcome of a test and weighs more than a description."""
 
-def told_evidence(case: CaseFile, kb: Knowledge) -> dict[str, list[tuple[str, str, Support]]]:
-    """For each cause the answers that fit it: id of the question, a sentence, and what was said."""
-    found: dict[str, list[tuple[str, str, Support]]] = {}
+
+ANSWERS = frozenset(("answer",))
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """An answer that fits a cause."""
+
+    question: str
+    text: str
+    strength: str
+    support: Support
+
+
+def told_evidence(case: CaseFile, kb: Knowledge, kinds: frozenset[str] = ANSWERS) -> dict[str, list[Hint]]:
+    """For each cause the answers that fit it, in the order of the questions. `kinds` are the origins that count."""
+    found: dict[str, list[Hint]] = {}
     for question in kb.questions.values():
         tells = question.get("tells", {})
         fact = case.best(question["fact"]) if tells else None
-        if fact is None or fact.origin.kind != "answer" or question["fact"] == "symptom":
+        if fact is None or fact.origin.kind not in kinds or question["fact"] == "symptom":
             continue
         name = nearest(question, value_name(fact.value))
         if name is None or ("when" in question and holds(question["when"], case) is None):
             continue
+        strength = "moderate" if question.get("cost", 1.0) >= TESTED else "weak"
         for cause in tells[name]:
             if question["fact"] not in read_facts(kb, cause):
                 support = Support([fact.origin], {"value": str(fact.value)})
-                found.setdefault(cause, []).append(
-                    (question["id"], f"It fits what you told: {label(question, name)}.", support)
-                )
+                text = f"It fits what you told: {label(question, name)}."
+                found.setdefault(cause, []).append(Hint(question["id"], text, strength, support))
     return found
 
 
@@ -41,7 +58,7 @@ def value_name(value: Value) -> str:
 
 def nearest(question: dict[str, Any], value: str) -> str | None:
     """The answer in `tells` that a value belongs to: the same, or for numbers the nearest choice."""
-    tells = question["tells"]
+    tells: dict[str, list[str]] = question["tells"]
     if value in tells:
         return value
     try:

@@ -23,6 +23,15 @@ RATE: dict[str, float] = {"very-common": -2.6, "common": -3.4, "occasional": -4.
 #: A symptom that a cause does not list.
 UNLISTED = -5.5
 
+#: Which trouble there really is when one is told: people mix up slow and hung, and a hang ends as a crash.
+MEANT: dict[str, dict[str, float]] = {
+    "slow": {"slow": 0.8, "jitter": 0.12, "hang": 0.05, "crash": 0.03},
+    "jitter": {"jitter": 0.6, "slow": 0.33, "hang": 0.07},
+    "hang": {"hang": 0.72, "crash": 0.2, "slow": 0.05, "jitter": 0.03},
+    "crash": {"crash": 0.75, "hang": 0.2, "slow": 0.05},
+    "question": {"slow": 0.35, "crash": 0.3, "hang": 0.25, "jitter": 0.1},
+}
+
 #: What is left for "something that is not known here".
 UNKNOWN = -0.9
 

@@ -14,6 +14,12 @@ from typing import Any
 
 _KEY_END = re.compile(r"-----END [A-Z0-9 ]*PRIVATE KEY-----")
 _PRIVATE = re.compile(r"-----BEGIN ([A-Z0-9 ]*)PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)", re.DOTALL)
+#: Bytes of a line above which only the surroundings of a suspect are looked at.
+LONG = 8192
+TYPED = 4 << 20
+"""Characters of one message that are looked at; more is handed over as a file."""
+
+_DELIMITER = re.compile(rb"[\s\"',;}]")
 #: Bytes below which loading Hyperscan is not worth it.
 SMALL = 1 << 15
 #: What stands, in lower case, on every line that can hold a secret.
@@ -29,6 +35,13 @@ _NEEDLES = (
 )  # fmt: skip
 _LOGIN = re.compile(r"://[^\s/:@]*:[^\s/@]+@")
 _LOGIN_BYTES = re.compile(_LOGIN.pattern.encode())
+
+
+def typed(text: str) -> str:
+    """What a user typed or pasted, made ready: control sequences gone, secrets blanked, at most `TYPED` characters."""
+    from assistant.intake.decode import clean
+
+    return redact(clean(text[:TYPED]))
 
 
 class Redactor:
@@ -94,11 +107,23 @@ def _lines_at(raw: bytes, positions: Iterable[int]) -> list[tuple[int, int]]:
         if position < last:
             continue
         start = raw.rfind(b"\n", 0, position) + 1
-        last = raw.find(b"\n", position)
-        if last == -1:
-            last = len(raw)
-        lines.append((start, last))
+        end = raw.find(b"\n", position)
+        if end == -1:
+            end = len(raw)
+        if end - start > LONG:
+            start, end = _window(raw, max(start, last), position, end)
+        lines.append((start, end))
+        last = end
     return lines
+
+
+def _window(raw: bytes, start: int, position: int, end: int) -> tuple[int, int]:
+    """The part of a very long line around a position, without cutting a value or a character."""
+    start = max(start, position - 512)
+    while start < position and raw[start] & 0xC0 == 0x80:
+        start += 1
+    rest = _DELIMITER.search(raw, min(position + 2048, end), min(position + 16384, end))
+    return start, rest.start() if rest else end
 
 
 def _hits(raw: bytes) -> set[int]:

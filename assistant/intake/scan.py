@@ -21,9 +21,10 @@ from knowledge.load import Knowledge, read_cache, write_cache
 SAMPLES = 24
 """Lines kept for each signature; further ones are only counted."""
 
+_hs: Any
 try:
     import hyperscan as _hs
-except ImportError:  # pragma: no cover - the fallback is tested by patching
+except ImportError:
     _hs = None
 
 
@@ -94,7 +95,7 @@ class Scanner:
             hit = hits.get(self.ids[number])
             if hit is None:
                 hit = hits[self.ids[number]] = Hit(self.ids[number])
-            hit.count += 1
+            hit.count += document.count(index)
             if len(hit.samples) < SAMPLES:
                 if self.extract[number] != self.match[number]:
                     found = _regex(self.extract[number]).search(line.raw) or found

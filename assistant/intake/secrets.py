@@ -30,7 +30,7 @@ _SHAPES: tuple[tuple[str, str], ...] = (
 )
 _BEARER = re.compile(r"(?i)\b(bearer|basic|authorization: *(?:token|bearer|basic)?) +([A-Za-z0-9._~+/-]{12,}={0,2})")
 _HEADER = re.compile(r"(?i)((?:authorization|x-api-key|x-auth-token|cookie|set-cookie)[\"']?\s*:\s*[\"']?)((?!\[redacted)[^\s\"',}][^\n\"'}]*)")
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)([^\s/:@\"'<>\[\]]*):([^\s/@\"'<>]+)@")
+_URL = re.compile(r"(://)([^\s/:@\"'<>\[\]]{0,200}):([^\s/@\"'<>]{1,2000})@")
 _QUERY = re.compile(r"(?i)([?&](?:access_?token|api_?key|sig|signature|x-amz-(?:signature|credential|security-token)|token|key|secret|password)=)([^\s&\"'<>]{6,})")
 #: A setting whose name says that its value is secret: NAME=value, "name": "value", --name value.
 _NAMED = re.compile(
@@ -39,7 +39,7 @@ _NAMED = re.compile(
     ( [a-z0-9_.-]{0,60}?
       (?P<kind> passw(?:or)?d | passphrase | passwd | secret(?:[_-]?access)?(?:[_-]?key)? | api[_-]?key | access[_-]?key(?:[_-]?id)? | account[_-]?key
         | private[_-]?key | auth[_-]?key | signing[_-]?key | encryption[_-]?key | (?:wandb|openai|anthropic|comet|neptune|ngc|mlflow|hf)[_-](?:api[_-]?)?key
-        | (?:[a-z0-9]+[_-])*(?:auth|access|refresh|bearer|session|security|hf|hub|huggingface|github|gitlab|slack|bot|api|id|wandb|ngc|sas|registry|user|write|read|login)[_-]?token
+        | (?:auth|access|refresh|bearer|session|security|hf|hub|huggingface|github|gitlab|slack|bot|api|id|wandb|ngc|sas|registry|user|write|read|login)[_-]?token
         | (?<![a-z0-9_])(?<![a-z0-9]-)token | credentials? )
       (?:_?[a-z0-9]{0,3})?
     )
@@ -48,10 +48,10 @@ _NAMED = re.compile(
     (?P<value> [^\s"',;)}\]]+ )
     """
 )
-_FLAG = re.compile(r"(?i)(?<!\S)(--?[a-z0-9_-]*?(?P<kind>token|key|password|passwd|passphrase|secret)\s+[\"']?)([^\s\"'-][^\s\"']*)")
-_EXPORTED = re.compile(r"(?<![A-Za-z0-9])(WANDB_API_KEY|[A-Z][A-Z0-9_]*(?:PASSWORD|PASSWD|SECRET|TOKEN|API_KEY|APIKEY|CREDENTIALS|PRIVATE_KEY|ACCESS_KEY))(\s*[=:]\s*)(\"[^\"\n]*\"|'[^'\n]*'|[^\s\"',;)}\]]+)")
-_NETRC = re.compile(r"(?i)\b(login\s+\S+\s+password\s+)(\S+)")
-_OPTION = re.compile(r"(?<!\S)(sshpass\b[^\n|;]*?\s-p ?|(?:mysql|mysqldump|mariadb)\b[^\n|;]*?\s-p)(\S+)")
+_FLAG = re.compile(r"(?i)(?<!\S)(--?[a-z0-9_-]{0,40}?(?P<kind>token|key|password|passwd|passphrase|secret)\s+[\"']?)([^\s\"'-][^\s\"']*)")
+_EXPORTED = re.compile(r"(?<![A-Za-z0-9])(WANDB_API_KEY|[A-Z][A-Z0-9_]{0,60}(?:PASSWORD|PASSWD|SECRET|TOKEN|API_KEY|APIKEY|CREDENTIALS|PRIVATE_KEY|ACCESS_KEY))(\s*[=:]\s*)(\"[^\"\n]*\"|'[^'\n]*'|[^\s\"',;)}\]]+)")
+_NETRC = re.compile(r"(?i)\b(login\s{1,9}\S{1,200}\s{1,9}password\s{1,9})(\S+)")
+_OPTION = re.compile(r"(?<!\S)(sshpass\b[^\n|;]{0,200}?\s-p ?|(?:mysql|mysqldump|mariadb)\b[^\n|;]{0,200}?\s-p)(\S+)")
 _ALL_SHAPES = re.compile("|".join(f"(?P<k{i}>{pattern})" for i, (_, pattern) in enumerate(_SHAPES)))
 #: Values that are no secret, whatever the name in front says.
 _HARMLESS = re.compile(

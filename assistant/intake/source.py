@@ -109,6 +109,18 @@ def _guarded(parts: Iterator[tuple[str, Any]], source: Source) -> Iterator[tuple
 
 
 def _read(record: Input, stream: Any, source: Source) -> Iterator[Document]:
+    if stream.peek(2)[:1] == b"\x80":
+        from assistant.intake.pickled import is_pickle, read_pickle
+
+        if is_pickle(stream.peek(2)):
+            try:
+                document = read_pickle(record, stream)
+            except (EOFError, ValueError, OSError) as error:
+                record.notes.append(f"not read to its end: {damage(error)}")
+                return
+            if document is not None:
+                yield document
+            return
     chunker = Chunker(record)
     stopped: TooMuch | None = None
     while chunker.binary is None:

@@ -20,7 +20,8 @@ class Logical:
 
 def logical_lines(document: Document) -> Iterator[Logical]:
     """Lines of the document with continuations joined, comments of scripts left out."""
-    start, parts = 0, []
+    start = 0
+    parts: list[str] = []
     for index, line in enumerate(document.messages):
         if not parts:
             start = index
@@ -70,11 +71,12 @@ class Options:
         return name in self.named
 
 
-_FLAGS = frozenset(
+_FLAG_WORDS = (
     "standalone no_python use_env m module multi_gpu use_fsdp use_deepspeed no_local_rank include_stderr exclusive it d rm i t "
-    "privileged verbose v l label u allow_run_as_root bind_to_none no_ssh force_multi tag_output oversubscribe kill_on_bad_exit unbuffered".split()
+    "privileged verbose v l label u allow_run_as_root bind_to_none no_ssh force_multi tag_output oversubscribe kill_on_bad_exit unbuffered"
 )
-_END = frozenset("; && || | & > >> 2>&1 &> 2>".split())
+_FLAGS = frozenset(_FLAG_WORDS.split())
+_END = frozenset((";", "&&", "||", "|", "&", ">", ">>", "2>&1", "&>", "2>"))
 
 
 def options(tokens: list[str]) -> Options:

@@ -1,13 +1,13 @@
 r"""Interfaces with state, MTU and addresses, from ip address, ip link, ip -br address and ifconfig.
 
 2: eno1: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc mq state UP group default qlen 1000
-    inet 10.44.3.12/20 brd 10.44.15.255 scope global dynamic eno1
+    inet 10.20.3.12/20 brd 10.20.15.255 scope global dynamic eno1
 
 eno1: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 1500
-        inet 10.44.3.12  netmask 255.255.240.0  broadcast 10.44.15.255
+        inet 10.20.3.12  netmask 255.255.240.0  broadcast 10.20.15.255
         RX errors 0  dropped 2198 overruns 0  frame 0
 
-eno1             UP             10.44.3.12/20 fe80::1/64
+eno1             UP             10.20.3.12/20 fe80::1/64
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 r"""Routes, from ip route, ip route get and route -n.
 
-10.44.0.0/20 dev eno1 proto kernel scope link src 10.44.3.12 metric 100
-10.44.0.0/20 dev enp129s0f0 proto kernel scope link src 10.44.5.12 metric 100
+10.20.0.0/20 dev eno1 proto kernel scope link src 10.20.3.12 metric 100
+10.20.0.0/20 dev ens6f0 proto kernel scope link src 10.20.5.12 metric 100
 
-10.44.5.15 dev eno1 src 10.44.3.12 uid 1000
+10.20.5.15 dev eno1 src 10.20.3.12 uid 1000
 """
 
 from __future__ import annotations

@@ -18,13 +18,14 @@ from assistant.intake.document import Document
 NAME = "environment variables"
 
 #: Beginnings of the names that matter for distributed training.
-_PREFIXES = (
+_PREFIX_WORDS = (
     "NCCL_ TORCH_ GLOO_ UCX_ UCC_ FI_ OFI_ OMPI_ MPI I_MPI_ MV2_ PMI PMIX_ MASTER_ NODE_RANK LOCAL_RANK WORLD_SIZE GROUP_RANK LOCAL_WORLD_SIZE RANK "
     "CUDA_ OMP_ MKL_ KMP_ OPENBLAS_ GOMP_ HOROVOD_ PYTORCH_ SLURM_ PET_ RDMAV_ IBV_ MLX5_ PSM2_ PSM3_ LD_LIBRARY_PATH LD_PRELOAD http_proxy https_proxy "
     "no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY all_proxy PYTHON TOKENIZERS_ USE_LIBUV XLA_ JAX_ TF_ HF_ DS_ DEEPSPEED_ ACCELERATE_ FSDP_ NVTE_ "
     "NVIDIA_ GPUS NNODES NPROC LOGLEVEL RAY_ VLLM_ SHARP_ EFA_ AWS_ NVSHMEM_ MALLOC_"
-).split()
-TRIGGERS = tuple(p for p in _PREFIXES if p not in ("MPI", "PMI", "GPUS", "PYTHON", "RANK")) + (" RANK=", "\nRANK=", "PYTHONUNBUFFERED")
+)
+_PREFIXES = _PREFIX_WORDS.split()
+TRIGGERS = (*(p for p in _PREFIXES if p not in ("MPI", "PMI", "GPUS", "PYTHON", "RANK")), " RANK=", "\nRANK=", "PYTHONUNBUFFERED")
 
 _NAMES = r"(?:" + "|".join(re.escape(p) for p in _PREFIXES) + r")\w*"
 
@@ -71,7 +72,7 @@ def parse(document: Document) -> Iterable[Fact]:
     seen: set[tuple[str, str, str | None]] = set()
     messages = document.messages
     for index, text in enumerate(messages):
-        if len(text) > 8000 or ("=" not in text and ":" not in text and "ENV " not in text and "setenv" not in text) or not _any_name().search(text):
+        if len(text) > 8000 or ("=" not in text and ":" not in text and not any(w in text for w in ("ENV ", "setenv", "environ"))) or not _any_name().search(text):
             continue
         stripped = text.lstrip()
         if stripped.startswith(("#", "//", ";")) or " NCCL INFO " in text or " NCCL WARN " in text:

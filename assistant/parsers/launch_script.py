@@ -34,7 +34,23 @@ def _each_node() -> re.Pattern[str]:
     return re.compile(r"(?:^|[\s;&|(\"'`])(?:srun|mpirun|mpiexec|pdsh|clush|pbsdsh|ibrun|jsrun|aprun|ssh|parallel-ssh)\s+[-\w$\"'{@]")
 
 
+#: Lines around the first directive that are read; a job script is short, a log that quotes one is not.
+_REACH = 2000
+
+
+def _script(document: Document) -> Document:
+    """The part of a long text in which the job script stands."""
+    lines = document.lines
+    if len(lines) <= _REACH:
+        return document
+    first = next((i for i, line in enumerate(lines) if "#SBATCH" in line), 0)
+    begin = max(first - 20, 0)
+    text = "\n".join(lines[begin : first + _REACH])
+    return Document(document.name, text, document.first_line + begin, document.host, document.rank, document.origin_kind)
+
+
 def parse(document: Document) -> Iterable[Fact]:
+    document = _script(document)
     asked: dict[str, tuple[int, str]] = {}
     for index, line in enumerate(document.messages):
         found = _directive().match(line) if "#SBATCH" in line else None

@@ -34,6 +34,8 @@ class _Seen:
     addresses: dict[str | None, set[str]] = field(default_factory=dict)
     net_links: list[tuple[str, str, str, bool, int]] = field(default_factory=list)
     devices: dict[str | None, set[str]] = field(default_factory=dict)
+    users: dict[str | None, set[str]] = field(default_factory=dict)
+    """Ranks of a host whose own network links are logged; one rank's log tells nothing of the other adapters."""
     distance: dict[tuple[str | None, str], list[bool]] = field(default_factory=dict)
     distance_line: int = 0
     ring_gdr: tuple[bool, int] | None = None
@@ -83,6 +85,7 @@ def _channel(line: NcclLine, out: Collected, seen: _Seen) -> None:
         rank = {"send": found["src"], "receive": found["dst"]}.get(found["dir"] or "")
         if rank is not None:
             seen.rank_host[rank] = line.host
+            seen.users.setdefault(line.host, set()).add(rank)
         seen.net_links.append((found["src"], found["dst"], name, gdr, line.index))
         seen.devices.setdefault(line.host, set()).add(net["dev"])
         return
@@ -115,9 +118,9 @@ def _links(out: Collected, seen: _Seen) -> None:
         out.add("nccl.gdr", False, staged)
     if not seen.net_links and seen.ring_gdr is not None and seen.ring_gdr[0]:
         out.add("nccl.gdr", True, seen.ring_gdr[1])
-    if seen.devices:
-        most = max(len(devices) for devices in seen.devices.values())
-        out.add("nccl.ib_devices_used", most, seen.net_links[0][4])
+    counts = [len(devices) for host, devices in seen.devices.items() if len(seen.users.get(host, ())) > 1]
+    if counts:
+        out.add("nccl.ib_devices_used", max(counts), seen.net_links[0][4])
     for (host, _), states in seen.distance.items():
         if not any(states):
             out.add("nccl.gdr_distance_off", True, seen.distance_line, host_subject(host))

@@ -143,7 +143,7 @@ def _network(line: NcclLine, out: Collected) -> tuple[str, bool] | None:
             return found[1], True
     if "NET/IB" in text:
         items = _re(r"\[\d+\] ?([A-Za-z][\w.-]*):(\d+)(?::\d*)*/(IB|RoCE)\b").findall(text)
-        if items and ("Using" in text or len(items) == 1 and "provider=" not in text):
+        if items and ("Using" in text or (len(items) == 1 and "provider=" not in text)):
             hcas = list(dict.fromkeys(f"{name}:{port}" for name, port, _ in items))
             if "Using" in text:
                 out.add("nccl.hcas", ",".join(hcas), line.index, host)

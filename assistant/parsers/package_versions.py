@@ -21,11 +21,12 @@ TRIGGERS = (
 )  # fmt: skip
 
 #: Packages whose version must be the same on all nodes, or tells what the build can do.
-KNOWN = (
+KNOWN_WORDS = (
     "torch torchvision torchaudio nvidia-nccl-cu11 nvidia-nccl-cu12 nvidia-nccl-cu13 nccl cupy-cuda11x cupy-cuda12x deepspeed accelerate transformers tokenizers "
     "lightning pytorch-lightning megatron-core horovod ray jax jaxlib tensorflow tensorflow-gpu flash-attn flash_attn apex transformer-engine triton xformers "
     "bitsandbytes peft trl datasets colossalai fairscale vllm numpy mpi4py nvidia-cuda-runtime-cu11 nvidia-cuda-runtime-cu12 nvidia-cudnn-cu12 aws-ofi-nccl"
-).split()
+)
+KNOWN = KNOWN_WORDS.split()
 
 
 @cache
@@ -89,7 +90,7 @@ def _read(message: str, section: str) -> Iterator[tuple[str, Value]]:
     matched = re.search(r"(?:Is CUDA available|CUDA available|torch\.cuda\.is_available\(\))\s*[:=]*\s*(True|False)", message)
     if matched:
         yield "torch.cuda_available", matched[1] == "True"
-    if "CUDA used to build PyTorch: None" in message or "Could not collect" in message and "CUDA used to build" in message:
+    if "CUDA used to build PyTorch: None" in message or ("Could not collect" in message and "CUDA used to build" in message):
         yield "torch.cpu_build", True
     boxed = re.match(r"\s*\[(X| )\] (NCCL|MPI|Gloo)\s*$", message)
     if boxed and section.startswith("Available Tensor Operations"):

@@ -33,12 +33,13 @@ def _frame() -> re.Pattern[str]:
 
 
 #: Types that report the failure of a peer, of the launcher's child or of a connection.
-_ECHO_TYPES = frozenset(
+_ECHO_WORDS = (
     "DistBackendError DistNetworkError DistStoreError ChildFailedError SignalException ProcessExitedException ProcessRaisedException "
     "HorovodInternalError RendezvousClosedError RendezvousConnectionError RendezvousTimeoutError RendezvousStateError RendezvousGracefulExitError "
     "RendezvousError CalledProcessError ConnectionResetError BrokenPipeError EOFError KeyboardInterrupt SystemExit ActorDiedError RayActorError "
-    "WorkerCrashedError NodeDiedError ObjectLostError TrainingFailedError DDPException GeneratorExit HostsUpdatedInterrupt ConnectionError".split()
+    "WorkerCrashedError NodeDiedError ObjectLostError TrainingFailedError DDPException GeneratorExit HostsUpdatedInterrupt ConnectionError"
 )
+_ECHO_TYPES = frozenset(_ECHO_WORDS.split())
 
 
 @cache
@@ -124,6 +125,10 @@ def tracebacks(document: Document) -> list[Raised]:
             key = _key(document, index)
             opened[key] = _Open(chain=chain.get(key, 0))
             continue
+        if text.startswith(("During handling of the above exception", "The above exception was the direct cause")):
+            key = _key(document, index)
+            chain[key] = chain.get(key, 0) + 1
+            continue
         if not opened:
             continue
         if text[0].isspace():
@@ -137,9 +142,6 @@ def tracebacks(document: Document) -> list[Raised]:
                     block.own = place
             continue
         key = _key(document, index)
-        if text.startswith(("During handling of the above exception", "The above exception was the direct cause")):
-            chain[key] = chain.get(key, 0) + 1
-            continue
         raised = _exception().match(text)
         if raised and key not in opened and len(opened) == 1:
             key = next(iter(opened))

@@ -80,6 +80,12 @@ def _member() -> re.Pattern[str]:
     return re.compile(r"GLOBAL_RANK: (\d+), MEMBER: \d+/(\d+)|distributed init \(rank (\d+)\)|Process rank: (\d+)|[Ii]nitialized? (?:host \S+ as )?rank[: ]+(\d+)\b|\[Rank (\d+)\] (?:initializ|start)")
 
 
+_HINTS = (
+    "socket", "client", "rdzv", "run_id", "min_nodes", "nproc", "nnodes", "local_procs", "world", "World", "barrier", "RANK", "rank", "addresses of", "backend", "Backend", "not found",
+    "o such file", "endezvous", "onnection refused", "distributed init", "Num processes",
+)  # fmt: skip
+
+
 def parse(document: Document) -> Iterable[Fact]:
     facts: list[Fact] = []
     seen: set[tuple[str, Value]] = set()
@@ -88,7 +94,7 @@ def parse(document: Document) -> Iterable[Fact]:
     alone: list[int] = []
     expected = 0
     for index, message in enumerate(document.messages):
-        if len(message) > 4000:
+        if len(message) > 4000 or not any(hint in message for hint in _HINTS):
             continue
         for key, value in _read(message):
             if (key, value) not in seen:

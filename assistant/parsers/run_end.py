@@ -44,10 +44,13 @@ def _failed() -> re.Pattern[str]:
     return re.compile(r"exitcode\s*: -?[1-9]|\(exitcode: -?[1-9]|[Ee]xit(?:ed)? (?:with )?(?:code|status)[ :=]+-?[1-9]|ChildFailedError|return code = -?[1-9]|Traceback \(most recent")
 
 
+_HINTS = ("rain", "finished", "done", "final", "Avg bus", "exit", "code", "succe", "Succe", "omplete", "COMPLETED", "eleting")
+
+
 def parse(document: Document) -> Iterable[Fact]:
     finished = succeeded = None
     for index, message in enumerate(document.messages):
-        if len(message) > 2000:
+        if len(message) > 2000 or not any(hint in message for hint in _HINTS):
             continue
         found = _finished().search(message)
         if found and (found["a"] is None or found["a"] == found["b"]):

@@ -20,7 +20,7 @@ TRIGGERS = (
     "ExitCode", "sbatch:", "salloc:", "SlurmctldProlog",
 )  # fmt: skip
 
-_STATES = "COMPLETED FAILED TIMEOUT NODE_FAIL OUT_OF_MEMORY CANCELLED PREEMPTED BOOT_FAIL DEADLINE PENDING RUNNING COMPLETING".split()
+_STATE_PATTERN = "COMPLETED|FAILED|TIMEOUT|NODE_FAIL|OUT_OF_MEMORY|CANCELLED|PREEMPTED|BOOT_FAIL|DEADLINE|PENDING|RUNNING|COMPLETING"
 
 
 @cache
@@ -30,7 +30,7 @@ def _cancel() -> re.Pattern[str]:
 
 @cache
 def _state() -> re.Pattern[str]:
-    return re.compile(r"(?:JobState=|State=|^\s*\d+(?:_\d+)?(?:\.\w+)?[\s|].*?[\s|])(?P<state>" + "|".join(_STATES) + r"|OUT_OF_ME\+|CANCELLED\+)(?=[\s|+]|$)")
+    return re.compile(r"(?:JobState=|State=|^\s*\d+(?:_\d+)?(?:\.\w+)?[\s|].*?[\s|])(?P<state>" + _STATE_PATTERN + r"|OUT_OF_ME\+|CANCELLED\+)(?=[\s|+]|$)")
 
 
 @cache
@@ -49,10 +49,16 @@ def _label() -> re.Pattern[str]:
 _WHY = {"TIME LIMIT": "TIMEOUT", "PREEMPTION": "PREEMPTED", "NODE FAILURE": "NODE_FAIL", "NODE FAIL": "NODE_FAIL"}
 
 
+_HINTS = ("***", "oom", "OUT_OF_ME", "Exceeded", "State=", "ode failure", "esponding", "DOWN", " down", "failed on node", "failure of node", "Reason=", "COMPLETED", "FAILED",
+          "TIMEOUT", "NODE_FAIL", "CANCELLED", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "PENDING", "RUNNING", "COMPLETING")  # fmt: skip
+
+
 def parse(document: Document) -> Iterable[Fact]:
     facts: list[Fact] = []
     seen: set[tuple[str, Value]] = set()
     for index, message in enumerate(document.messages):
+        if not any(hint in message for hint in _HINTS):
+            continue
         for key, value in _read(message):
             if (key, value) not in seen:
                 seen.add((key, value))

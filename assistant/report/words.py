@@ -109,15 +109,16 @@ def fix_blocks(offer: FixOffer) -> list[Block]:
 
 
 def confirm_blocks(finding: Finding) -> list[Block]:
-    out = [Block("heading", "To make sure")]
-    for step in finding.confirm:
-        out.append(Block("item", step["how"]))
-        if step.get("command"):
-            out.append(Block("code", step["command"]))
-        out.append(Block("text", step["expect"]))
+    out = [Block("heading", "To make sure"), *(block for step in finding.confirm for block in confirm_step(step))]
     for other in finding.mistaken_for:
         out.append(Block("item", f"Not to be mistaken for {other['cause']}: {other['tell']}"))
     return out
+
+
+def confirm_step(step: dict[str, str]) -> list[Block]:
+    """One way to confirm a cause."""
+    command = [Block("code", step["command"])] if step.get("command") else []
+    return [Block("item", step["how"]), *command, Block("text", step["expect"])]
 
 
 def whole(diagnosis: Diagnosis) -> list[Block]:
@@ -129,13 +130,13 @@ def whole(diagnosis: Diagnosis) -> list[Block]:
         out += evidence_blocks(diagnosis.healthy.evidence[:5])
         out += fix_blocks(diagnosis.healthy.fixes[0]) if diagnosis.healthy.fixes else []
     for number, finding in enumerate(diagnosis.findings):
-        first = number == 0 and diagnosis.verdict != "healthy"
-        stands = finding.probability >= SURE or first
         if finding.probability < 0.02 and number:
             continue
-        out += finding_blocks(finding, full=stands)
-        if first:
+        out += finding_blocks(finding, full=finding.probability >= SURE)
+        if number == 0 and diagnosis.verdict == "problem":
             out += confirm_blocks(finding)
+        elif number < 3 and diagnosis.verdict == "inconclusive":
+            out += confirm_step(finding.confirm[0])
     if diagnosis.ruled_out:
         out.append(Block("heading", "Ruled out"))
         out += [Block("item", f"{r.title}: {r.why}") for r in diagnosis.ruled_out[:8]]

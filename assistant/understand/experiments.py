@@ -9,7 +9,7 @@ from assistant.understand.text import mentioned, regex
 
 Found = tuple[str, Value, bool]
 
-_HELPS = r"(?:works?|worked|runs?|ran|goes through|went through|helps?|helped|fixes|fixed|solves|solved|is (?:fine|fast|ok)|passes|no (?:hang|crash|problem)|does not hang|doesn'?t hang|all is (?:well|fine))"
+_HELPS = r"(?<!not )(?<!n't )(?:works?|worked|runs?|ran|goes through|went through|helps?|helped|fixes|fixed|solves|solved|is (?:fine|fast|ok)|passes|no (?:hang|crash|problem)|does not hang|doesn'?t hang|all is (?:well|fine))"
 _NO_HELP = r"(?:(?:does|did) ?n[o']t (?:help|change|fix|work|make a difference)|no (?:change|difference|effect|help)|still|same|changes? nothing|without (?:success|effect))"
 
 #: Fact, value, pattern.
@@ -25,8 +25,8 @@ _TRIED: tuple[tuple[str, Value, str], ...] = (
     ("gpu_power_low", False, r"\b(?:full|high|near (?:tdp|the limit)|maximum) power\b|\bpower (?:draw )?(?:is )?(?:high|near|at the (?:limit|cap))"),
     ("network_shared", True, r"\b(?:shared (?:cluster|fabric|network|switch|uplink)|other (?:jobs|tenants|users|traffic)|oversubscri\w+|busy (?:network|fabric|hours)|neighbou?rs?'? (?:jobs|traffic)|storage (?:is )?on the same (?:network|nic|link))\b"),
     ("all_nodes_alike", True, r"\b(?:same|identical) (?:image|container|driver|software|environment|packages?|versions?|setup|ami)\w* (?:on|for|in|across) (?:all|both|every|each)|\bidentical (?:nodes|machines|servers|hosts)\b"),
-    ("all_nodes_alike", False, r"\bdifferent (?:driver|image|nccl|cuda|torch|pytorch|python|versions?|os|kernel|gpus?)\w* (?:on|between|across|than)\b|\bversions? (?:differ|are different)\b"),
-    ("failing_host", "one", r"\b(?:always|only|every time) (?:the )?(?:same|one(?: particular)?|this) (?:node|host|machine|server|rank|gpu|pair)\b|\bone particular (?:node|host|machine|gpu)\b|\bonly (?:when|if|with|on) (?:node|host|machine|rank|gpu) ?\d+|\bas soon as (?:node|number|host|machine) ?\d+|\bwithout (?:that|this|the bad) (?:node|host|machine)[^.;\n]{0,30}\b(?:fine|works?|fast)"),
+    ("all_nodes_alike", False, r"\bdifferent (?:driver|image|nccl|cuda|torch|pytorch|python|versions?|os|kernel|gpus?)\w* (?:on|between|across|than)\b|\b(?:has|have|runs?) (?:a |an )?(?:different|older|newer|another) (?:driver|image|nccl|cuda|torch|pytorch|python|versions?|os|kernel)\b|\bversions? (?:differ|are different)\b"),
+    ("failing_host", "one", r"\b(?:always|only|every time) (?:the )?(?:same|one(?: particular)?|this) (?:node|host|machine|server|rank|gpu|pair)\b|\bone particular (?:node|host|machine|gpu)\b|\balways (?:on |with )?(?:node|host|machine|rank|gpu)[ -]?\d+|\bonly (?:when|if|with|on) (?:node|host|machine|rank|gpu) ?\d+|\bas soon as (?:node|number|host|machine) ?\d+|\bwithout (?:that|this|the bad) (?:node|host|machine)[^.;\n]{0,30}\b(?:fine|works?|fast)"),
     ("failing_host", "varies", r"\b(?:different|another|changing|random) (?:node|host|machine|rank|gpu)s? (?:each|every) time|\bnot always the same (?:node|host|rank|gpu)|\b(?:rank|node|host) (?:varies|changes) (?:each|every|from)"),
     ("hang_where", "start-up", r"\b(?:hang|hangs|stuck|freezes|waits?|halts?|blocks?|sits)\b[^.;\n]{0,40}\b(?:at (?:the )?(?:start|beginning|init\w*)|during (?:start-?up|init\w*)|init_process_group|initiali[sz]\w+|rendezvous|wrapping|before (?:the )?(?:first|training)|in the constructor)"),
     ("hang_where", "evaluation", r"\b(?:hang|hangs|stuck|freezes|deadlocks?)\b[^.;\n]{0,40}\b(?:evaluation|validation|eval\b|test loop|val loop)"),

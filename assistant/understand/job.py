@@ -100,6 +100,8 @@ def read_job(text: str) -> Iterator[Found]:
     yield from _first("framework", FRAMEWORKS, text)
     yield from _first("launcher", _LAUNCHERS, text)
     yield from _first("scheduler", _SCHEDULERS, text)
+    if denied(text, r"\b(?:slurm|scheduler|kubernetes)\b") and not any(mentioned(text, p) for _, p in _SCHEDULERS):
+        yield "scheduler", "none", False
     yield from _container(text)
     yield from _first("cloud", _CLOUDS, text)
     if mentioned(
@@ -152,6 +154,8 @@ def _versions(text: str) -> Iterator[Found]:
             if not negated(text, m.start())
             and not regex(r"^ (?:did|does|was|is) (?:not|n't|fine)").search(text[m.end() :])
         ]
+        moved = regex(pattern + r",? (?:to|->|→) v?(?P<to>\d+\.\d+(?:\.\d+)?)")
+        found += [m["to"].rstrip(".") for m in moved.finditer(text) if not negated(text, m.start())]
         if key == "torch_version":
             found = [v for v in found if int(v.split(".")[0]) < 10]
         if found:

@@ -95,7 +95,7 @@ def _count_before(text: str, start: int) -> int | None:
 
 def _nodes(text: str) -> int | None:
     counts = []
-    pattern = rf"(?<![\w.-])(?P<n>{COUNT})[ -]?(?:x |× )?(?:(?:{_SAME}|{_MODEL}) ){{0,2}}?(?P<w>{HOST_WORD})(?![\w-]*[.:/=]\w)\b"
+    pattern = rf"(?<![\w.-])(?P<n>{COUNT})(?![x×]\w)[ -]?(?:x |× )?(?:(?:{_SAME}|{_MODEL}) ){{0,2}}?(?P<w>{HOST_WORD})(?![\w-]*[.:/=]\w)\b"
     for match in mentions(text, pattern):
         if _other_meaning(text, match.start(), match.end(), match["w"]):
             continue
@@ -150,7 +150,7 @@ def _per_node(text: str, *, boxed: bool) -> int | None:
     model = r"(?:nvidia |amd |tesla |geforce |rtx |gtx |quadro )?[a-z]{0,3}[ -]?\d[\w-]*(?: ?ti\b)?"
     patterns = (
         rf"({COUNT}) (?:[\w-]+ ){{0,3}}?{_GPU_WORD}(?: \([^)]*\))? (?:(?:per|a|an|/|on every|in every|inside each|on each|in each) ?(?:{HOST_WORD}|side)\b|each\b)",
-        rf"{HOST_WORD},? (?:of|with|having|has|have|each with|each|x|×|holding|and) ({COUNT}) ?(?:x |× ?)?(?:[\w-]+ ){{0,3}}?(?:{_GPU_WORD}|{model})",
+        rf"{HOST_WORD},? (?:of|with|having|has|have|each with|each|x|×|holding|and) ({COUNT})(?![\d.]) ?(?:x |× ?)?(?:[\w-]+ ){{0,3}}?(?:{_GPU_WORD}|{model})",
         rf"({COUNT}) ?(?:x |× ?)?{model}(?: [\w-]+)? (?:(?:per|on each|in each|a|an) ?{HOST_WORD}\b|each\b)",
         rf"({COUNT}) (?:gpus?|{model}) (?:in|on|inside|of) (?:a|one|the|my|our|this|each) (?:single )?(?:[\w-]+ )?{HOST_WORD}",
         rf"{HOST_WORD} with ({COUNT})\b",
@@ -218,7 +218,7 @@ def _in_all(text: str) -> bool:
 def _times(text: str, models: list[Gpu]) -> tuple[int, int | None] | None:
     """ "4x8 a100" -> (4, 8); "8xA100" -> (8, None)."""
     both = regex(r"(?<![\w.])(\d{1,4}) ?(?:x|×|\*) ?(\d{1,2})(?: ?(?:x|×|\*))? ?(?=[a-z])").search(text)
-    if both and (models or regex(_GPU_WORD).match(text[both.end() :])):
+    if both and (any(0 <= m.start - both.end() <= 8 for m in models) or regex(_GPU_WORD).match(text[both.end() :])):
         return int(both[1]), int(both[2])
     for model in models:
         match = regex(r"(?<![\w.])(\d{1,4}|two|three|four|eight) ?(?:x|×|\*) ?$").search(text[: model.start])

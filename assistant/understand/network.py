@@ -78,11 +78,18 @@ def _kind(text: str) -> tuple[str, bool] | None:
         if later:
             return later[0][1:]
     names = {f[1] for f in found}
+    if len(names) > 1 and _EITHER.search(text):
+        return None
     order = ("roce", "efa", "omni-path", "slingshot", "infiniband", "ethernet", "wireless")
     best = next(n for n in order if n in names)
     if best == "ethernet" and "wireless" in names:
         best = "wireless"
     return best, next(f[2] for f in found if f[1] == best)
+
+
+_EITHER = regex(
+    r"\b(?:roce|rdma|infini-?band|ib|ethernet|efa)(?: v2)?,? or (?:just |plain |only )?(?:roce|infini-?band|ib|ethernet|efa)\b"
+)
 
 
 def _not_there(text: str, start: int, end: int) -> bool:
@@ -124,6 +131,8 @@ def _rate(text: str, kind: str | None) -> tuple[float, str] | None:
                 text[match.end("u") : match.end("u") + 12]
             ):
                 continue
+            if regex(r"\b(?:pcie|gpu|sxm|vram|memory|ram|[ahv]\d{2,3})\b").search(written):
+                continue
             if _TEST_RESULT.search(text[max(0, match.start() - 40) : match.start()]):
                 continue
             rates.append((value, f"{match['n']} GB/s" if bytes_written else ""))
@@ -132,7 +141,7 @@ def _rate(text: str, kind: str | None) -> tuple[float, str] | None:
     return None
 
 
-_TEST_RESULT = regex(r"\b(?:iperf\d?|busbw|algbw|all-?reduce|measures?|gives|gets?|only|reach\w*|see)\b[^.]{0,25}$")
+_TEST_RESULT = regex(r"\b(?:iperf\d?|busbw|algbw|all-?reduce|measures?|gives|gets?|reach\w*|see)\b[^.]{0,25}$")
 
 
 def _nics(text: str) -> int | None:

@@ -70,7 +70,7 @@ def _gpu_load(text: str) -> Iterator[Found]:
         yield "gpu_state", "mixed", False
     elif mentioned(
         text,
-        rf"\b{before}(?:idle|idling|at zero|zero|0 ?%|starv\w+|hardly (?:busy|used)|barely (?:busy|used|loaded|working)|mostly (?:idle|waiting)|under-?utili[sz]ed|bored|doing nothing|low|waiting|asleep|cold)\b|\b(?:idle|starv(?:ed|ing)|under-?utili[sz]ed) gpus?\b|\blow gpu (?:util\w*|usage|load)\b|\bno gpu (?:util\w*|usage|load)\b",
+        rf"\b{before}(?:idle|idling|at zero|zero|0 ?%|starv\w+|hardly (?:busy|used)|barely (?:busy|used|loaded|working)|mostly (?:idle|waiting|wait)|under-?utili[sz]ed|bored|doing nothing|low|waiting|asleep|cold)\b|\b(?:idle|starv(?:ed|ing)|under-?utili[sz]ed) gpus?\b|\blow gpu (?:util\w*|usage|load)\b|\bno gpu (?:util\w*|usage|load)\b",
     ):
         yield "gpu_state", "idle", False
     elif mentioned(
@@ -123,7 +123,7 @@ def slowdown(text: str) -> float | None:
         return _FRACTION[match[1].lower()]
     if mentioned(
         text,
-        r"\bhalf (?:of )?(?:the |that |its |as |my |our )?(?:speed|throughput|fast|performance|rate|single)|\bhalf of the single\b|\bhalves\b|\bhalved\b|\bdrops? (?:to|by) half\b",
+        r"\bhalf (?:of )?(?:the |that |its |as |my |our )?(?:speed|throughput|fast|performance|rate|single)|\bhalf of the single\b|\bhalves\b|\bhalved\b|\b(?:drop(?:s|ped)?|fell|falls|cut|went|down) (?:to|by|in) half\b",
     ):
         return 2.0
     if mentioned(text, r"\border of magnitude (?:slower|lower|less|worse|longer)\b"):
@@ -146,6 +146,7 @@ def _from_to(text: str) -> float | None:
         rf"\btook (?P<a>{NUMBER}) ?{unit}.{{0,60}}?\b(?:takes|now takes|needs|and now|to) (?:about |now )?(?P<b>{NUMBER}) ?(?P=w)",
         rf"\bneeds? (?P<a>{NUMBER}) ?{unit}[^.]{{0,40}}?needs? (?P<b>{NUMBER})\b",
         rf"\b(?:steady at|used to be|was|were|got|gave) (?:about |around )?(?P<a>{NUMBER}) ?{unit}.{{0,80}}?\b(?:fell|fallen|dropped|drops|sank|down) to (?:about |around )?(?P<b>{NUMBER})\b",
+        rf"(?<![\w.])(?P<a>{NUMBER}) ?{unit}[^.;\n]{{0,20}}? (?:vs\.?|versus|instead of|compared (?:to|with)|against) (?:about |the )?(?P<b>{NUMBER}) ?(?P=w)",
     ):
         match = regex(pattern).search(text)
         if match is None:
@@ -155,6 +156,8 @@ def _from_to(text: str) -> float | None:
         second = decimal(match["b"]) * (1000 if groups.get("kb") else 1)
         is_time = regex(r"^(?:s|secs?|seconds?|ms|minutes?|min|hours?|h|days?|s/it)$").match(match["w"]) is not None
         ratio = second / first if is_time and first else first / second if second else 0.0
+        if "versus" in pattern and ratio:
+            ratio = max(ratio, 1 / ratio)
         if 1.02 < ratio < 10000:
             return round(ratio, 3)
     return None
@@ -174,7 +177,8 @@ def throughput(text: str) -> Iterator[Found]:
             regex(r"(?<![\w.])\d+(?:\.\d+)? ?(?:it|its|iterations?|steps?|batches)(?: ?/ ?| per | an? )s").search(text)
             is not None
         )
-        yield from by_nodes({n: v * n if per_rank else v for n, v in rates.items()})
+        per_gpu = regex(r"\bs(?:ec\w*)?(?: ?/ ?| per )gpu\b").search(text) is not None
+        yield from by_nodes({n: v * n if per_rank or per_gpu else v for n, v in rates.items()})
     elif len(times) > 1:
         epoch = regex(r"\bepochs?\b|\b(?:whole|full|total) (?:run|training)\b").search(text) is not None
         yield from by_nodes({n: (1.0 if epoch else n) / v for n, v in times.items() if v})

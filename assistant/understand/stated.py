@@ -150,9 +150,7 @@ def _gpu_state(_: str, value: str) -> Iterator[Found]:
         yield "gpu_util_pct", mean
         yield "gpu_state", "idle" if mean <= IDLE_BELOW else "busy" if mean >= BUSY_FROM else "mixed"
         return
-    for key, state, _ in read_performance(f"gpus {value}"):
-        if key == "gpu_state":
-            yield key, state
+    yield from ((k, v) for k, v, _ in read_performance(f"gpus {value}") if k == "gpu_state")
 
 
 def _version(name: str, value: str) -> Iterator[Found]:

@@ -15,7 +15,7 @@ _RATE = r"\d\s*(?:k|m)?\s*(?:g(?:b|ib)?(?:it)?s?/s(?:ec)?|m(?:b|ib)?(?:it)?s?/s(
 CUES: dict[str, tuple[tuple[float, str], ...]] = {
     "crash": (
         (3.0, r"\bcrash(?:es|ed|ing|-loops?|loop\w*)?\b|\bcore dump|\bsegfault|\bseg(?:mentation)? ?fault|\bsig(?:kill|segv|bus|abrt|term)\b|\bbus error"),
-        (3.0, r"\b(?:dies|died|dying|aborts?|aborted|aborting|blows? up|blew up|falls? over|bails? out|bombs? out|goes down|went down|was gone|is gone|are gone|disappear(?:s|ed)?|vanish(?:es|ed)?)\b"),
+        (3.0, r"\b(?:dies|died|dying|aborts?|aborted|aborting|blows? up|blew up|falls? over|bails? out|bombs? out|(?<!loss )goes down|(?<!loss )went down|was gone|is gone|are gone|disappear(?:s|ed)?|vanish(?:es|ed)?)\b"),
         (3.0, r"\b(?:killed|terminated|gets? terminated|terminates|kicked out|evicted|exits? with|exited|exit ?code|quits?)\b"),
         (2.5, r"\b(?:raises?|raised|throws?|threw|traceback|exception|stack ?trace|runtimeerror|assertion)\b|\b\w+Error\b"),
         (2.5, r"\bfail(?:s|ed|ing|ure|ures)?\b|\bbroken pipe\b|\bout of memory\b|\boom\b"),
@@ -55,7 +55,7 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
     "jitter": (
         (5.0, r"\bjitter\w*\b|\bstutter\w*\b|\bhiccups?\b"),
         (3.6, r"\bspik(?:e|es|y|ing)\b|\bfluctuat\w+|\boscillat\w+|\berratic\w*|\bsee-?saws?\b|\bup and down\b|\byo-?yo|\boutliers?\b|\bun(?:stable|even|steady|predictable)\b.{0,30}(?:step|iteration|throughput|speed|time|perf|latenc)|\b(?:step|iteration|throughput|speed|time|perf\w*|latenc\w+)\b.{0,30}\b(?:un(?:stable|even|steady|predictable)|inconsistent|irregular)\b|\binconsistent\b.{0,20}(?:speed|throughput|step|perf|time)"),
-        (4.5, r"\b(?:almost all|nearly all|most|the majority of|many) (?:of the )?(?:steps?|iterations?|batches|its?)\b.{0,120}\b(?:but|except|some|every|each|then|now and then|occasional)|\b(?:but|yet|then) (?:each|every|about every|roughly every|one in|once in|now and then|some of them)\b"),
+        (4.5, r"\b(?:almost all|nearly all|most|the majority of|many) (?:of the )?(?:steps?|iterations?|batches|its?)\b.{0,120}\b(?:but|except|some|every|each|then|now and then|occasional)|\b(?:but|yet|then) (?:about |roughly )?(?:(?:each|every) (?:few|couple|other|\d+|\w+th|so often|now and then)|one in|once in|now and then|some of them)\b"),
         (4.0, r"\bevery (?:few|couple of|so many|other|\d+(?:th|st|nd|rd)?|hundred(?:th)?|ten(?:th)?|fifty|thousand(?:th)?|so often|now and then|once in a while)\b(?: or so)?.{0,60}\b(?:slow|long|longer|paus\w+|stall\w*|spik\w+|waits?|takes?|needs?|freez\w+|stops?|jumps?|dips?|drops?|hangs?)\b"),
         (3.0, r"\bvar(?:y|ies|ied|iation|iance|iable)\b.{0,40}\b(?:step|iteration|run|time|second|speed|throughput|node|lot|wildly|strongly|widely)|\b(?:step|iteration|run|speed|throughput|times?)\b.{0,30}\b(?:var(?:y|ies|iation|iance)|differs? from run|all over the place|jumps? (?:around|between|from))"),
         (3.0, r"\b(?:sometimes|now and then|occasional(?:ly)?|from time to time|intermittent(?:ly)?|sporadic(?:ally)?|once in a while|periodic(?:ally)?|every now and again|irregularly|at irregular|at random (?:steps|intervals))\b.{0,60}\b(?:slow|slower|slowly|seconds?|longer|long|pauses?|ms|minutes?|drop|dips?|stalls? for|lag)|\b(?:slow|pauses?|dips?|drops?|longer)\b.{0,30}\b(?:sometimes|now and then|occasionally|from time to time|intermittently|sporadically|at random)\b"),
@@ -64,6 +64,7 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
     "question": (
         (2.6, r"\bis (?:this|that|it|there|the|rank \d+|gpu \d+)\b[^.?!]{0,60}\b(?:bad|normal|expected|ok|okay|fine|harmless|a problem|a concern|right|wrong|safe|intended|supposed|serious|dangerous|needed|necessary|possible)\b[^.?!]{0,40}\?"),
         (2.6, r"\b(?:is|are) [\"'“`‘][^\n]{3,160}[\"'”`’] (?:\w+ ){0,3}(?:bad|harmless|ok|okay|normal|expected|fine|wrong|serious|a problem|an error)\b"),
+        (2.6, r"^\W*(?:is|are) [^.?!]{3,120}\b(?:normal|expected|ok|okay|enough|good|bad|reasonable|typical|fine|low|high)\b[^.?!]{0,30}\?"),
         (2.6, r"\b(?:should|do|must|need) (?:i|we) (?:be )?(?:worr\w+|concern\w+|care|ignore|lose|fix|bother|react|do anything)\b|\bharmless\b|\bsafe to ignore|\bcan (?:i|we) ignore\b|\bworr(?:y|ied|ying) (?:about|me|us)\b|\bscar(?:y|es)\b"),
         (2.4, r"\bwhat (?:does|do|did) [^.?!]{0,70}\bmean\b|\bwhat is the meaning\b|\bmeaning of\b|\bwhich (?:one|of them|figure|number)\b[^.?!]{0,40}\b(?:true|right|correct|real)\b|\bsupposed to\b"),
         (2.0, r"\bwhat did (?:i|we) (?:install|do|set|configure|miss)\b[^.?!]{0,30}\?|\bdo (?:i|we) lose\b|\bwhy (?:does|do|is|are) [^.?!]{0,80}\b(?:print|show|report|say|log|warn|differ|different)|\bhow (?:do|can|should) (?:i|we) (?:launch|choose|read|interpret|measure|calculate|compute|check|verify|use|set up|configure)\b"),
@@ -83,6 +84,7 @@ _START = regex(
     r"\b(?:rendezvous|rdzv|at start|at start-?up|join(?:ing)?|master|store|connect\w*|init_process_group|before a single step|getting past|gets? past|first barrier)\b"
 )
 _AT_ONCE = regex(r"\b(?:right after|immediately|at once|straight away|right away|instantly|as soon as|right at)\b")
+_ONE_QUESTION = regex(r"^\W*(?:is|are|does|do|should|what|which|can)\b[^.?!]*\?\s*$")
 _TIMEOUT = r"\b(?:times? out|timed out|timing out|timeouts?|time-outs?|gives? up|gave up)\b"
 
 #: Least weight from which a text is taken to tell of a symptom at all.
@@ -162,6 +164,8 @@ def _timeouts(text: str, total: dict[str, float]) -> None:
 def symptom_of(text: str) -> str | None:
     """The symptom that a text tells of, or None where it tells of none."""
     total = scores(text)
+    if total["question"] >= 2.5 and _ONE_QUESTION.match(text) and not _dies(text) and total["hang"] < ENOUGH:
+        return "question"
     trouble = max(("crash", "hang", "jitter", "slow"), key=lambda s: total[s])
     if (
         total["question"] >= 3.0

@@ -144,5 +144,5 @@ def test_an_answer_hints_at_the_causes_it_fits(kb: Knowledge) -> None:
     )
     hints = told_evidence(case, kb)
     assert "work.uneven-inputs" in hints
-    assert "evaluation" in hints["work.uneven-inputs"][0][1]
+    assert "evaluation" in hints["work.uneven-inputs"][0].text
     assert told_evidence(CaseFile(facts=[Fact("hang_where", "evaluation", Origin("log"))]), kb) == {}

@@ -55,11 +55,11 @@ def test_mtu_differs_between_hosts() -> None:
 
 
 def test_two_interfaces_in_one_subnet() -> None:
-    facts = [tool("nic.address", "10.44.3.12/20", "eno1", "a"), tool("nic.address", "10.44.5.12/20", "enp129s0f0", "a")]
+    facts = [tool("nic.address", "10.20.3.12/20", "eno1", "a"), tool("nic.address", "10.20.5.12/20", "ens6f0", "a")]
     assert found(facts)["nic.same_subnet"] is True
-    other = [tool("nic.address", "10.44.3.12/24", "eno1", "a"), tool("nic.address", "10.44.5.12/24", "enp129s0f0", "a")]
+    other = [tool("nic.address", "10.20.3.12/24", "eno1", "a"), tool("nic.address", "10.20.5.12/24", "ens6f0", "a")]
     assert "nic.same_subnet" not in found(other)
-    two_hosts = [tool("nic.address", "10.44.3.12/20", "eno1", "a"), tool("nic.address", "10.44.3.13/20", "eno2", "b")]
+    two_hosts = [tool("nic.address", "10.20.3.12/20", "eno1", "a"), tool("nic.address", "10.20.3.13/20", "eno2", "b")]
     assert "nic.same_subnet" not in found(two_hosts)
 
 
@@ -78,9 +78,9 @@ def test_shares_of_the_stated_rate() -> None:
 @pytest.mark.parametrize(
     ("sentence", "rate"),
     [
-        ("On the wire I only see 20 MB/s although it is a fast card.", 0.16),
+        ("During a step we see 20 MB/s of traffic.", 0.16),
         ("nload shows 940 Mbit/s during training", 0.94),
-        ("we see about 600 to 800 MB/s on the wire", 6.4),
+        ("only about 500 to 800 MB/s on the wire", 6.4),
         ("network usage is around 1.1 GB/s", 8.8),
     ],
 )
@@ -91,8 +91,24 @@ def test_traffic_that_the_user_saw(sentence: str, rate: float) -> None:
 
 
 def test_speed_of_training_is_not_traffic() -> None:
-    assert "net.observed_gbps" not in found([stated("network", "ethernet-10g")], ["Reading the data set runs at 300 MB/s."])
+    assert "net.observed_gbps" not in found(
+        [stated("network", "ethernet-10g")], ["Reading the data set runs at 300 MB/s."]
+    )
 
 
 def test_spread_between_measurements() -> None:
     assert found([tool("net.iperf_gbps", 9.4), tool("net.iperf_gbps", 0.94)])["net.pair_spread"] == 10.0
+
+
+def test_gid_index_that_is_not_the_ipv4_row() -> None:
+    row = tool("gid.ipv4_index", 3, "mlx5_0:1")
+    assert found([row, Fact("env.NCCL_IB_GID_INDEX", "0", Origin("log"))])["net.gid_index_wrong"] == (
+        "0 is set, 3 is the row with IPv4"
+    )
+    assert "net.gid_index_wrong" not in found([row, Fact("env.NCCL_IB_GID_INDEX", "3", Origin("log"))])
+
+
+def test_route_over_another_interface_than_chosen() -> None:
+    chosen = Fact("nccl.socket_ifnames", "ens1f0", Origin("log"))
+    assert found([tool("route.device", "eno1"), chosen])["net.route_not_chosen"] == "eno1 and not ens1f0"
+    assert "net.route_not_chosen" not in found([tool("route.device", "ens1f0"), chosen])

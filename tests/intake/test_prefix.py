@@ -155,7 +155,7 @@ def test_docker_compose_and_stern() -> None:
         ("slurm-123-4.out", 4, None), ("slurm-214.out", None, None), ("gpu-07.nccl.log", None, "gpu-07"), ("node0", None, "node0"),
         ("nccl.gpu-07.4211.log", None, "gpu-07"), ("standalone-1.log", None, None), ("run2.log", None, None), ("a.tar.gz/rank3.log.gz", 3, None),
         ("/tmp/torchelastic_x/none_y/attempt_0/3/stderr.log", 3, None), ("captures/gpu-3/dmesg", None, "gpu-3"),
-        ("node07/train.log", None, "node07"), ("10.0.0.7.log", None, "10.0.0.7"), ("frank3.log", None, None),
+        ("node07/train.log", None, "node07"), ("10.0.0.7.log", None, "10.0.0.7"), ("frank3.log", None, None), ("fr/_dump_12", 12, None), ("nccl_trace_rank_7", 7, None),
     ],
 )  # fmt: skip
 def test_file_names(name: str, rank: int | None, host: str | None) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import json
 import lzma
 import os
+import pickle
 import tarfile
 import zipfile
 from pathlib import Path
@@ -131,6 +133,21 @@ def test_pasted_text() -> None:
     assert documents[0].lines == ["HF_TOKEN=[redacted:token]", "next ?"]
     assert record.lines == 2
     assert read_text("message", "")[0] == []
+
+
+def test_pickles_are_read_as_plain_data_only(tmp_path: Path) -> None:
+    path = tmp_path / "nccl_trace_rank_3"
+    path.write_bytes(pickle.dumps({"version": "2.9", "entries": [{"collective_seq_id": 1}]}))
+    (source,) = read_inputs([path])
+    (document,) = source.documents()
+    assert json.loads(document.text)["entries"] == [{"collective_seq_id": 1}]
+    assert document.rank == 3
+    path.write_bytes(pickle.dumps({"x": tmp_path}))
+    (source,) = read_inputs([path])
+    assert list(source.documents()) == []
+    with pytest.raises(UserError, match="pickle") as raised:
+        require_text([source])
+    assert "Nothing in a pickle is run" in raised.value.hint
 
 
 def test_pipe(tmp_path: Path) -> None:

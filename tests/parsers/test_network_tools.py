@@ -178,20 +178,20 @@ def test_addresses_and_routes() -> None:
 1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN group default qlen 1000
     inet 127.0.0.1/8 scope host lo
 2: eno1: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc mq state UP group default qlen 1000
-    inet 10.44.3.12/20 brd 10.44.15.255 scope global dynamic eno1
+    inet 10.20.3.12/20 brd 10.20.15.255 scope global dynamic eno1
 3: eno2: <NO-CARRIER,BROADCAST,MULTICAST,UP> mtu 9000 qdisc mq state DOWN group default qlen 1000
 gpu2:~$ ip route
-default via 10.44.0.1 dev eno1 proto dhcp src 10.44.3.12 metric 100
-10.44.0.0/20 dev eno1 proto kernel scope link src 10.44.3.12 metric 100
-10.44.0.0/20 dev enp129s0f0 proto kernel scope link src 10.44.5.12 metric 100
+default via 10.20.0.1 dev eno1 proto dhcp src 10.20.3.12 metric 100
+10.20.0.0/20 dev eno1 proto kernel scope link src 10.20.3.12 metric 100
+10.20.0.0/20 dev ens6f0 proto kernel scope link src 10.20.5.12 metric 100
 172.17.0.0/16 dev docker0 proto kernel scope link src 172.17.0.1 linkdown
-gpu2:~$ ip route get 10.44.5.15
-10.44.5.15 dev eno1 src 10.44.3.12 uid 1000
+gpu2:~$ ip route get 10.20.5.15
+10.20.5.15 dev eno1 src 10.20.3.12 uid 1000
 """
     assert values(text, "nic.mtu") == {"gpu2/eno1": 1500, "gpu2/eno2": 9000}
     assert values(text, "nic.link") == {"gpu2/eno1": True, "gpu2/eno2": False}
-    assert values(text, "nic.address") == {"gpu2/eno1": "10.44.3.12/20"}
-    assert values(text, "route.duplicate") == {"gpu2": "10.44.0.0/20 over eno1 and enp129s0f0"}
+    assert values(text, "nic.address") == {"gpu2/eno1": "10.20.3.12/20"}
+    assert values(text, "route.duplicate") == {"gpu2": "10.20.0.0/20 over eno1 and ens6f0"}
     assert values(text, "route.device") == {"gpu2": "eno1"}
 
 
