@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 from assistant.errors import UserError
@@ -73,7 +74,7 @@ def finish(case: CaseFile, kb: Knowledge) -> None:
 def triage_paths(kb: Knowledge, paths: Iterable[str], *, says: Iterable[str] = (), stated: Iterable[tuple[str, str]] = ()) -> CaseFile:
     """The case file of files, folders, archives or standard input (-). Raises UserError where nothing can be read."""
     case = CaseFile()
-    sources = read_inputs(list(paths))
+    sources = read_inputs(list(paths), sys.stdin.buffer)
     for source in sources:
         add_source(case, kb, source)
     if sources:

@@ -12,7 +12,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,9 +38,9 @@ class Knowledge:
     tree: dict[str, Any]
     patterns: dict[str, str]
     """Pattern of every `log` or `text` condition in evidence rules and fixes, by the scanner's id (`log:` and a digest)."""
-    words: dict[str, Any]
-    """The word model of the tellings: counts of terms by cause."""
     fingerprint: str
+    words: dict[str, Any] = field(default_factory=dict)
+    """The word model of the tellings: counts of terms by cause."""
 
 
 def pattern_id(pattern: str) -> str:

@@ -2,7 +2,7 @@
 
 A rank that stands in an operation waits for the members that have not called it (absent), and for those that have it queued
 behind something else (queued). A rank at the end of all chains, for which others wait and which itself waits for nobody,
-is guilty; all others are downstream. Ranks without a dump, or with a torn one, are blamed only for what nobody else explains.
+is guilty; all others are downstream. Ranks without a dump, or with a torn one, are blamed only where no other is.
 """
 
 from __future__ import annotations
@@ -10,8 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from assistant.derive._flight_components import components
 from assistant.derive._flight_ranks import Job, Op
 from assistant.parsers._flight_entry import SYNCHRONISING
+
+#: Members of a group that a rank is compared with, call by call.
+NEAR = 256
+_Sides = tuple[set[int], set[int], set[int]]
 
 
 @dataclass
@@ -24,7 +29,7 @@ class Waits:
     unknown: dict[int, set[int]] = field(default_factory=dict)
     """Members without a dump that tells."""
     passed: set[int] = field(default_factory=set)
-    """Ranks that stand in an operation which a peer has left."""
+    """Ranks that show an operation as pending which a peer has completed."""
     frozen: set[int] = field(default_factory=set)
     """Ranks whose peers have completed later operations of the same group, which can't be without this rank's part."""
 
@@ -42,50 +47,57 @@ def waits(job: Job) -> Waits:
             continue
         _frozen(job, number, found)
     at = {n: {op.key for op in ops if op.peer is None} for n, ops in found.heads.items()}
+    known: dict[tuple[str, int], _Sides] = {}
     for number, ops in found.heads.items():
         for op in ops:
             if op.peer is not None:
                 _point_to_point(job, number, op, found)
-            else:
-                _collective(job, number, op, found, at)
+                continue
+            if op.key not in known:
+                known[op.key] = _collective(job, op, found, at)
+            for edges, side in zip((found.absent, found.queued, found.unknown), known[op.key], strict=True):
+                if side - {number}:
+                    edges[number] = edges.get(number, set()) | (side - {number})
     return found
 
 
 def _frozen(job: Job, number: int, found: Waits) -> None:
     """Marks a rank that still shows as pending what its peers have completed with its part in it."""
     past = 0
-    heads = {op.key for op in found.heads[number]}
     for op in job.ranks[number].ops("wait"):
         if op.peer is not None or op.group in job.point_to_point:
             continue
-        best = max((job.done(n, op.group) for n in job.readable(op.group) if n != number), default=-1)
+        best = job.furthest(op.group, number)
         if best < op.seq:
             continue
-        if op.key in heads:
-            found.passed.add(number)
         if op.name in SYNCHRONISING:
             past += 1 if best == op.seq else 2
+    if past:
+        found.passed.add(number)
     if past > 1:
         found.frozen.add(number)
-        found.passed.add(number)
 
 
-def _collective(job: Job, number: int, op: Op, found: Waits, at: dict[int, set[tuple[str, int]]]) -> None:
+def _collective(job: Job, op: Op, found: Waits, at: dict[int, set[tuple[str, int]]]) -> _Sides:
+    """Members of an operation that have not called it, that have it queued, and of which the dump does not tell."""
+    absent, queued, unknown = set(), set(), set()
     for other in job.members.get(op.group, ()):
-        if other == number:
-            continue
         if other in job.missing or other not in job.ranks:
-            found.unknown.setdefault(number, set()).add(other)
+            unknown.add(other)
             continue
         reached = job.enqueued(other, op.group)
         torn = job.ranks[other].torn
-        if reached is None or (torn and reached < op.seq):
-            if torn:
-                found.unknown.setdefault(number, set()).add(other)
+        if torn and (reached is None or reached < op.seq):
+            unknown.add(other)
+        elif reached is None:
+            continue
         elif reached < op.seq:
-            found.absent.setdefault(number, set()).add(other)
-        elif op.key not in at.get(other, set()) and found.heads.get(other) and job.done(other, op.group) < op.seq and not _beyond(found.heads[other], op):
-            found.queued.setdefault(number, set()).add(other)
+            absent.add(other)
+        elif other in found.frozen or (
+            op.key not in at.get(other, set()) and found.heads.get(other) and job.done(other, op.group) < op.seq and not _beyond(found.heads[other], op)
+        ):
+            queued.add(other)
+    return absent, queued, unknown
 
 
 def _beyond(heads: list[Op], op: Op) -> bool:
@@ -108,51 +120,12 @@ def _point_to_point(job: Job, number: int, op: Op, found: Waits) -> None:
     def matches(candidate: Op) -> bool:
         return candidate.group == op.group and candidate.name == wanted and candidate.peer == own
 
-    if any(matches(h) for h in found.heads.get(other, ())):
+    if other not in found.frozen and any(matches(h) for h in found.heads.get(other, ())):
         return
-    if any(matches(o) for o in job.ranks[other].ops("wait")):
+    if other in found.frozen or any(matches(o) for o in job.ranks[other].ops("wait")):
         found.queued.setdefault(number, set()).add(other)
     else:
         found.absent.setdefault(number, set()).add(other)
-
-
-def components(nodes: list[int], edges: dict[int, set[int]]) -> list[set[int]]:
-    """Strongly connected components (Tarjan, without recursion)."""
-    index: dict[int, int] = {}
-    low: dict[int, int] = {}
-    on: set[int] = set()
-    stack: list[int] = []
-    found: list[set[int]] = []
-    for root in nodes:
-        if root in index:
-            continue
-        work = [(root, iter(sorted(edges.get(root, ()))))]
-        index[root] = low[root] = len(index)
-        stack.append(root)
-        on.add(root)
-        while work:
-            node, targets = work[-1]
-            for target in targets:
-                if target not in index:
-                    index[target] = low[target] = len(index)
-                    stack.append(target)
-                    on.add(target)
-                    work.append((target, iter(sorted(edges.get(target, ())))))
-                    break
-                if target in on:
-                    low[node] = min(low[node], index[target])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
-                    part: set[int] = set()
-                    while node not in part:
-                        member = stack.pop()
-                        on.discard(member)
-                        part.add(member)
-                    found.append(part)
-    return found
 
 
 @dataclass
@@ -170,7 +143,7 @@ def judge(job: Job, found: Waits) -> Verdict:
     nodes = sorted(found.heads)
     hard = {n: (set() if n in found.frozen else found.hard(n)) for n in nodes}
     verdict.waiting = {n for n in nodes if found.heads[n] and n not in found.frozen}
-    strong = Counter(t for n in nodes if n not in found.frozen for t in found.absent.get(n, ()))
+    strong = Counter(t for n in nodes if n not in found.frozen and any(h.peer is None for h in found.heads[n]) for t in found.absent.get(n, ()))
     asked = Counter(t for n in nodes for t in hard[n])
     ends: set[int] = set()
     for part in components(nodes, hard):
@@ -184,13 +157,17 @@ def judge(job: Job, found: Waits) -> Verdict:
             _cycle(job, part, found, strong, verdict)
     _ends(job, ends, found, verdict)
     _stopped_early(job, found, verdict)
-    _missing(job, found, hard, verdict)
+    _missing(job, found, verdict)
     verdict.waiting -= set(verdict.guilty)
     return verdict
 
 
 def _ends(job: Job, ends: set[int], found: Waits, verdict: Verdict) -> None:
     """Ranks at the end of a chain that wait for nobody with a dump."""
+    standing: dict[tuple[str, int], set[int]] = {}
+    for number in ends:
+        for head in found.heads[number]:
+            standing.setdefault(head.key, set()).add(number)
     for number in sorted(ends):
         if found.unknown.get(number):
             continue
@@ -199,10 +176,10 @@ def _ends(job: Job, ends: set[int], found: Waits, verdict: Verdict) -> None:
             others = any(job.ranks[n].pending for n in found.heads if n != number)
             verdict.guilty[number] = "never-called" if job.ranks[number].pending or not others else "nothing-pending-while-others-wait"
             continue
-        together = {n for n in ends if {h.key for h in found.heads[n]} & {h.key for h in heads}}
+        together = set().union(*(standing[h.key] for h in heads))
         if number in found.passed:
             verdict.guilty[number] = "stopped-inside"
-        elif len(together) == 1:
+        elif len(together) == 1 and heads[0].peer is None:
             verdict.guilty[number] = "behind"
         else:
             unlike = [n for n in together if not any(h.state == "started" for h in found.heads[n])]
@@ -217,7 +194,7 @@ def _stopped_early(job: Job, found: Waits, verdict: Verdict) -> None:
     """A guilty rank that is hidden behind another: a peer made the same calls, waits for all of them as well, and went on.
 
     The same program with the same calls unfinished did not stop there on the peer, so that this rank stopped by itself."""
-    if found.frozen:
+    if any(found.heads.get(n) for n in verdict.guilty):
         return
     calls: dict[int, list[tuple[str, str, int | None]]] = {}
     for number in found.heads:
@@ -227,7 +204,9 @@ def _stopped_early(job: Job, found: Waits, verdict: Verdict) -> None:
     for number, own in calls.items():
         if number in verdict.guilty:
             continue
-        for peer in (n for n in calls if n not in verdict.guilty and len(calls[n]) > len(own)):
+        groups = {op.group for op in job.ranks[number].ops("wait")}
+        near = {m for g in groups for m in job.members.get(g, ())[:NEAR]}
+        for peer in (n for n in near if n in calls and n not in verdict.guilty and len(calls[n]) > len(own)):
             if calls[peer][: len(own)] == own and _alike(job, number, peer):
                 verdict.guilty[number] = "behind"
                 break
@@ -243,6 +222,10 @@ def _alike(job: Job, number: int, peer: int) -> bool:
 def _cycle(job: Job, part: set[int], found: Waits, strong: Counter[int], verdict: Verdict) -> None:
     """Ranks that wait for each other. Where nearly all came to an operation, the few that did not took another way."""
     if part & found.frozen:
+        return
+    inside = part & found.passed
+    if inside and inside != part:
+        verdict.guilty.update(dict.fromkeys(inside, "stopped-inside"))
         return
     free = [n for n in part if strong[n] and not found.absent.get(n, set()) & part]
     if free and len(free) < len(part):
@@ -263,22 +246,13 @@ def _cycle(job: Job, part: set[int], found: Waits, strong: Counter[int], verdict
         verdict.cycle |= part
 
 
-def _missing(job: Job, found: Waits, hard: dict[int, set[int]], verdict: Verdict) -> None:
-    """Blames ranks without a readable dump for what no other rank explains."""
-    reach: dict[int, set[int]] = {}
-    explained = set(verdict.guilty)
-    changed = True
-    while changed:
-        changed = False
-        for number, targets in hard.items():
-            if number not in explained and targets & explained:
-                explained.add(number)
-                changed = True
-    for number in verdict.waiting - explained:
-        for target in found.unknown.get(number, ()):
-            reach.setdefault(target, set()).add(number)
-    lost = {n for n in reach if n in job.missing}
+def _missing(job: Job, found: Waits, verdict: Verdict) -> None:
+    """Blames ranks without a readable dump where no dump names another: they may wait for it like the rest."""
+    if verdict.guilty:
+        return
+    blamed = set().union(*(found.unknown.get(n, set()) for n in verdict.waiting))
+    lost = blamed & job.missing
     if lost and len(job.missing) <= max(2, job.world // 4):
         lost = set(job.missing)
-    for number in lost or set(reach):
+    for number in lost or blamed:
         verdict.guilty[number] = "missing-dump" if number in job.missing else "torn-dump"

@@ -45,8 +45,9 @@ def mismatches(job: Job) -> list[Mismatch]:
         history = _history(job, name)
         if len(history) < 2:
             continue
+        oldest = {n: min(h) for n, h in history.items()}
         for seq in sorted(set().union(*history.values())):
-            there = {n: h[seq] for n, h in history.items() if seq in h and (seq > min(h) or "coalesced" not in h[seq][0])}
+            there = {n: h[seq] for n, h in history.items() if seq in h and (seq > oldest[n] or "coalesced" not in h[seq][0])}
             if len({text for text, _ in there.values()}) < 2:
                 continue
             mismatch = _compare(job, name, seq, {n: text for n, (text, _) in there.items()})
@@ -94,16 +95,15 @@ def late(job: Job) -> dict[int, float]:
         if len(history) < max(3, (len(members) + 1) // 2):
             continue
         common = sorted(set.intersection(*(set(h) for h in history.values())))
-        if len(common) < MEETINGS:
+        if len(common) < MEETINGS or not all(h[s][1] > 0 for h in history.values() for s in common):
             continue
         lost: dict[int, float] = {}
+        middle = {s: median(h[s][1] for h in history.values()) for s in common}
         for number, own in history.items():
-            others = [h for n, h in history.items() if n != number]
-            after = [own[s][1] - median(h[s][1] for h in others) for s in common]
+            after = [own[s][1] - middle[s] for s in common]
             base = min(after)
             lost[number] = sum(a - base for a in after if a - base > 5) / 1000
-        first = [median(h[s][1] for h in history.values()) for s in (common[0], common[-1])]
-        span = (first[1] - first[0]) / 1000
+        span = (middle[common[-1]] - middle[common[0]]) / 1000
         ranked = sorted(lost, key=lambda n: -lost[n])
         worst, second = lost[ranked[0]], lost[ranked[1]]
         if span > 0.2 and worst >= LATE_SHARE * span and worst >= LATE_RATIO * max(second, 0.001):

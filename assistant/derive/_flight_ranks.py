@@ -11,6 +11,7 @@ from typing import Any
 
 from assistant.facts import Fact
 from assistant.parsers._flight_entry import SYNCHRONISING
+from assistant.parsers._flight_summary import unpacked
 
 WORLD = 200_000
 #: A group or a job in which more ranks than this have no dump is not filled up by guesses.
@@ -71,18 +72,19 @@ class Job:
     ranks: dict[int, Rank]
     stated: int = 0
     """World size that is known from elsewhere, 0 where it is not."""
-    _members: dict[str, set[int]] = field(default_factory=dict)
+    _furthest: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
 
     @cached_property
     def world(self) -> int:
         """Number of ranks as far as the dumps tell."""
         found = max(self.ranks, default=-1) + 1
-        for rank in self.ranks.values():
-            for name, group in rank.summary.get("groups", {}).items():
-                found = max(found, max(group.get("ranks", ()), default=-1) + 1)
-                if is_default(name, group):
-                    found = max(found, self._size(name))
-        return max(found, self.stated if self.stated <= 2 * len(self.ranks) else 0) if found <= WORLD else max(self.ranks, default=-1) + 1
+        for name in self.groups:
+            found = max(found, max(self.configured.get(name, ()), default=-1) + 1)
+            if is_default(name, {"desc": self.groups[name]}):
+                found = max(found, self._size(name))
+        if found > WORLD:
+            return max(self.ranks, default=-1) + 1
+        return max(found, self.stated if self.stated <= 2 * len(self.ranks) else 0)
 
     @cached_property
     def missing(self) -> set[int]:
@@ -105,20 +107,28 @@ class Job:
         return found
 
     @cached_property
+    def configured(self) -> dict[str, tuple[int, ...]]:
+        """Ranks of each group as the dumps state them."""
+        found: dict[str, tuple[int, ...]] = {}
+        for number, rank in self.ranks.items():
+            for name, group in rank.summary["groups"].items():
+                if name not in found and group.get("ranks"):
+                    ranks = unpacked(group["ranks"])
+                    if number in ranks:
+                        found[name] = ranks
+        return found
+
+    @cached_property
     def members(self) -> dict[str, tuple[int, ...]]:
         """Ranks of each group: as configured, all for the default group, else those that used it, filled up by its siblings."""
-        known: dict[str, tuple[int, ...]] = {}
+        known = dict(self.configured)
         used: dict[str, set[int]] = {}
         for number, rank in self.ranks.items():
-            for name, group in rank.summary.get("groups", {}).items():
-                ranks = group.get("ranks")
-                if ranks and number in ranks:
-                    known.setdefault(name, tuple(ranks))
-                used.setdefault(name, set()).add(number)
+            for name in rank.summary["groups"]:
+                if name not in known:
+                    used.setdefault(name, set()).add(number)
         open_groups = {}
         for name, ranks in used.items():
-            if name in known:
-                continue
             if is_default(name, {"desc": self.groups[name]}) or self._size(name) == self.world or ranks >= set(self.ranks) - self.missing:
                 known[name] = tuple(range(self.world))
             else:
@@ -182,6 +192,12 @@ class Job:
             found = max(found, status[2])
         return found
 
+    def furthest(self, name: str, number: int) -> int:
+        """The last collective of a group that any other member has completed."""
+        if name not in self._furthest:
+            self._furthest[name] = sorted(((self.done(n, name), n) for n in self.readable(name)), reverse=True)[:2]
+        return next((done for done, n in self._furthest[name] if n != number), -1)
+
     def readable(self, name: str) -> Iterator[int]:
         """Members of a group with a dump."""
         return (n for n in self.members.get(name, ()) if n in self.ranks and n not in self.missing)
@@ -214,9 +230,17 @@ class Job:
                 reached = self.enqueued(other, op.group)
                 if other != rank.number and reached is not None and reached < op.seq and not self.ranks[other].torn:
                     return [op]
-        if ops and any(m in self.missing for m in self.members.get(ops[-1].group, ())):
+        if ops and any(m in self.missing for m in self.members.get(ops[-1].group, ())) and not self._left(rank.number, ops[-1]):
             return ops[-1:]
         return []
+
+    def _left(self, number: int, op: Op) -> bool:
+        """Whether another member went on to something else after an operation, which thus had ended well."""
+        for other in self.readable(op.group):
+            tail = [] if other == number else self.ranks[other].ops("tail")
+            if any(o.key == op.key and o.peer is None for o in tail[:-1]):
+                return True
+        return False
 
 
 def is_default(name: str, group: dict[str, Any]) -> bool:
@@ -231,7 +255,7 @@ def jobs(facts: Iterable[Fact], stated: int) -> list[Job]:
             summary = json.loads(str(fact.value))
         except ValueError:
             continue
-        if isinstance(summary, dict) and isinstance(summary.get("rank"), int) and isinstance(summary.get("groups"), dict):
+        if isinstance(summary, dict) and isinstance(summary.get("rank"), int) and 0 <= summary["rank"] < WORLD:
             ranks.append(Rank(summary["rank"], summary, fact))
     if len({r.number for r in ranks}) == len(ranks):
         return [Job({r.number: r for r in ranks}, stated)] if ranks else []

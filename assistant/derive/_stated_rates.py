@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 _NUMBERS = {
     "a single": 1, "single": 1, "one": 1, "1": 1, "both": 2, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
@@ -54,7 +55,7 @@ def stated_rates(sentences: list[str]) -> Iterator[list[Rate]]:
                 yield group
             continue
         parts = re.split(r"(?<=[^\d.][.!?;])\s+|\n", message)
-        windows = [*parts, *(f"{a} {b}" for a, b in zip(parts, parts[1:], strict=False))]
+        windows = [*parts, *(f"{a} {b}" for a, b in pairwise(parts))]
         for sentence in windows:
             group = list(_pairs(sentence, None))
             if len({r.count for r in group}) > 1:

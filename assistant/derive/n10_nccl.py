@@ -23,6 +23,8 @@ def derive(case: CaseFile) -> Iterable[Fact]:
     yield from _interfaces(case)
     yield from _versions(case)
     yield from _settings(case)
+    yield from _transports(case)
+    yield from _memory_setting(case)
 
 
 def several_hosts(case: CaseFile) -> bool | None:
@@ -138,3 +140,43 @@ def _two_places(facts: list[Fact]) -> bool:
 
 def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(n) for n in re.findall(r"\d+", text)[:3])
+
+
+def _transports(case: CaseFile) -> Iterator[Fact]:
+    """Hosts of one job that chose different networks, or of which only some load a plugin."""
+    by_host: dict[str, set[str]] = {}
+    facts = [f for f in case.about("nccl.net") if f.subject.kind == "host"]
+    for fact in facts:
+        by_host.setdefault(fact.subject.name, set()).add(str(fact.value))
+    if len(by_host) > 1 and not set.intersection(*by_host.values()):
+        shown = ", ".join(f"{host} {'/'.join(sorted(names))}" for host, names in sorted(by_host.items())[:6])
+        yield Fact("nccl.net_differs", shown, _derived("", "", facts[-1]).origin, JOB)
+        lower = {name.casefold() for names in by_host.values() for name in names}
+        if lower & set(SOCKETS) and lower - set(SOCKETS):
+            yield Fact("nccl.net_differs_kind", "socket", _derived("", "", facts[-1]).origin, JOB)
+        else:
+            yield Fact("nccl.net_differs_kind", "plugin", _derived("", "", facts[-1]).origin, JOB)
+
+
+#: Settings that make NCCL take more memory or more connections, with the value from which that is far too much.
+_GREEDY = {
+    "NCCL_BUFFSIZE": 64 << 20,
+    "NCCL_LL_BUFFSIZE": 64 << 20,
+    "NCCL_LL128_BUFFSIZE": 64 << 20,
+    "NCCL_MIN_NCHANNELS": 33,
+    "NCCL_MIN_CTAS": 65,
+    "NCCL_NCHANNELS_PER_NET_PEER": 33,
+    "NCCL_IB_QPS_PER_CONNECTION": 33,
+    "NCCL_P2P_NET_CHUNKSIZE": 64 << 20,
+    "NCCL_SOCKET_NTHREADS": 17,
+    "NCCL_NSOCKS_PERTHREAD": 33,
+}
+
+
+def _memory_setting(case: CaseFile) -> Iterator[Fact]:
+    for name, most in _GREEDY.items():
+        for fact in case.about(f"env.{name}"):
+            value = str(fact.value).strip("\"' ")
+            if value.isdigit() and int(value) >= most:
+                yield _derived("nccl.env_greedy", f"{name}={value}", fact)
+                break

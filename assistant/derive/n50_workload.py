@@ -20,7 +20,7 @@ _BYTES = {"fp32": 4.0, "tf32": 4.0, "fp16": 2.0, "bf16": 2.0, "fp8": 2.0}
 
 
 def derive(case: CaseFile) -> Iterable[Fact]:
-    facts = [*_scaling(case), *_stacks(case), *_tensor_parallel(case), *_stated_counts(case)]
+    facts = [*_scaling(case), *_stacks(case), *_tensor_parallel(case), *_stated_counts(case), *_shards(case)]
     size = None if case.about("model_params") else _model_size(case)
     if size is not None:
         facts.append(size)
@@ -106,13 +106,37 @@ def _stated_counts(case: CaseFile) -> Iterator[Fact]:
         place = _PLACE.search(sentence)
         if place is not None:
             number, total = int(place["n"] or place["n2"]), int(place["total"] or place["total2"])
-            if 10 <= total and total - max(3, total // 200) <= number <= total:
+            if total >= 10 and total - max(3, total // 200) <= number <= total:
                 yield Fact("progress.said_at_end", True, Origin("derived", quote=place[0]))
         samples, ranks = _SAMPLES.search(sentence), _RANKS.search(sentence)
         if samples is not None and ranks is not None:
             count, size = int(samples["n"].replace(",", "")), int(ranks["n"])
             if 1 < size < count and count % size and not samples["n"].endswith("000"):
                 yield Fact("input.indivisible", True, Origin("derived", quote=f"{samples[0]}, {ranks[0]}"))
+
+
+_SHARD_WORDS = re.compile(r"\b(?:n|num|number of)[_ ]?shards?\W{1,4}(?P<n>\d{1,5})\b|\b(?P<n2>\d{1,5}|one|a single|two|three|four|five|six|seven|eight) (?:(?:big|large|data|tar|webdataset|parquet|input|tfrecord|training|jsonl) ){0,2}(?:shards?|tar(?:s| files?)|tarballs?|parquet files?|tfrecord files?)\b(?! (?:per|for each|each|a) )", re.IGNORECASE)
+_FEW = {"one": 1, "a single": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8}
+
+
+def _shards(case: CaseFile) -> Iterator[Fact]:
+    """Shards of the data against the processes that read them."""
+    best = min(case.about("input.shards"), key=lambda f: int(f.value), default=None)
+    count, origin = (int(best.value), best.origin) if best is not None else (0, Origin("derived"))
+    if best is None:
+        found = next((m for say in case.says if (m := _SHARD_WORDS.search(say))), None)
+        if found is None:
+            return
+        text = (found["n"] or found["n2"]).lower()
+        count, origin = _FEW.get(text) or int(text), Origin("say", quote=found[0])
+    named = next((m for say in case.says if (m := _RANKS.search(say))), None)
+    each = _number(case, "gpus_per_node") or _number(case, "launch.nproc")
+    ranks = _number(case, "world_size") or (each * (_number(case, "nodes") or 1.0) if each else float(named["n"]) if named else 1.0)
+    workers = max((float(f.value) for f in case.about("dataloader_workers") if isinstance(f.value, int | float)), default=1.0)
+    if 0 < count < ranks * max(workers, 1.0) and ranks > 1:
+        yield Fact("input.fewer_shards", True, Origin("derived", origin.file, origin.line, quote=origin.quote))
+    if 0 < count < 4096 and ranks > 1 and count % ranks:
+        yield Fact("input.shards_uneven", f"{count} shards, {ranks:g} ranks", Origin("derived", origin.file, origin.line, quote=origin.quote))
 
 
 def _model_size(case: CaseFile) -> Fact | None:

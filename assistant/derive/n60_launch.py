@@ -171,7 +171,9 @@ def _tasks(case: CaseFile) -> Iterator[Fact]:
 
 
 _COMPARED = ("torch_version", "nccl_version", "cuda_version", "driver_version", "python_version")
-_PLACE = re.compile(r"(?:node|host|rank|worker|master|machine|server|gpu|slave|head|pod|n)[-_.]?\d*", re.IGNORECASE)
+_PLACE = re.compile(
+    r"(?:^|[^a-z])(?:(?:node|host|rank|worker|machine|server|gpu|slave|pod|n)[-_.]?(?:[a-z]?\d+|[a-z])|node|host|worker|master|slave|head)(?:[^a-z]|$)", re.IGNORECASE
+)
 
 
 def _place(fact: Fact) -> str | None:

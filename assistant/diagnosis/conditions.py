@@ -75,16 +75,23 @@ def _symptom(wanted: str | list[str], case: CaseFile) -> Support | None:
     return Support() if fact is not None and fact.value in names else None
 
 
+#: Named groups of a pattern that tell whom a line is about, other than the one who wrote it.
+_NAMED = {"host": "host", "node": "host", "rank": "rank"}
+
+
 def _hit_support(hits: Iterable[Hit]) -> Support:
     support = Support()
     for hit in hits:
         support.origins += hit.samples[:8]
         if hit.fields:
             support.fields = {**hit.fields[0], **support.fields}
-        for origin in hit.samples:
-            if origin.rank is not None:
+        for origin, fields in zip(hit.samples, hit.fields, strict=True):
+            named = [(kind, fields[group]) for group, kind in _NAMED.items() if fields.get(group)]
+            support.subjects += [(kind, name) for kind, name in named if kind != "rank" or name.isdigit()]
+            kinds = {kind for kind, _ in named}
+            if origin.rank is not None and "rank" not in kinds:
                 support.subjects.append(("rank", str(origin.rank)))
-            if origin.host is not None:
+            if origin.host is not None and "host" not in kinds:
                 support.subjects.append(("host", origin.host))
     return support
 
@@ -211,6 +218,11 @@ def _odd_ones(facts: list[Fact]) -> list[Fact]:
     return odd or facts
 
 
+#: Facts about the whole job whose value names ranks or hosts.
+_ABOUT_RANKS = re.compile(r"(?:^|[._])ranks?$")
+_ABOUT_HOSTS = re.compile(r"(?:^|[._])(?:hosts?|lost_node|nodes_named)$")
+
+
 def _fact_support(facts: list[Fact]) -> Support:
     support = Support()
     for fact in facts[:64]:
@@ -218,6 +230,10 @@ def _fact_support(facts: list[Fact]) -> Support:
             support.origins.append(fact.origin)
         if fact.subject.kind != "job":
             support.subjects.append((fact.subject.kind, fact.subject.name))
+        elif _ABOUT_RANKS.search(fact.key):
+            support.subjects += [("rank", n) for n in re.findall(r"\d+", str(fact.value))[:64]]
+        elif _ABOUT_HOSTS.search(fact.key) and isinstance(fact.value, str):
+            support.subjects += [("host", n) for n in re.split(r"[,\s]+", fact.value)[:64] if n]
         elif fact.origin.host is not None and fact.origin.kind in ("log", "tool", "probe"):
             support.subjects.append(("host", fact.origin.host))
     support.fields.setdefault("value", str(facts[0].value))

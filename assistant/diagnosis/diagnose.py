@@ -205,8 +205,9 @@ def _place(evidence: list[Evidence]) -> Place:
     for kind in ("gpu", "nic"):
         for name in kinds.get(kind, ()):
             place.devices.append(name)
-            if "/" in name:
-                hosts.add(name.split("/")[0])
+            host = re.split(r"[/:]", name)[0]
+            if host != name and not host.isdigit():
+                hosts.add(host)
     place.hosts = sorted(_PORT.sub("", h) for h in hosts)
     place.ranks = sorted({int(r) for r in kinds.get("rank", ()) if r.isdigit()})
     place.links = sorted(kinds.get("link", ()))

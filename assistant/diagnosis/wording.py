@@ -41,7 +41,7 @@ def wording(says: list[str], model: dict[str, Any]) -> dict[str, Wording]:
     known = sorted({t for say in says for t in terms(say)} & counts.keys())
     if len(known) < 4 or not totals:
         return {}
-    everything = sum(totals.values())
+    everything = model.get("everything") or sum(totals.values())
     parts: dict[str, list[tuple[float, str]]] = {cause: [] for cause in totals}
     for term in known:
         row = counts[term]

@@ -32,7 +32,7 @@ def dump_to_json(data: bytes, name: str) -> str | None:
         return None
     first = data[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if first in (b"{", b"["):
-        dump, torn = _read_json(data)
+        dump, torn = read_text(data.decode("utf-8-sig", "replace")), ""
     elif data[:1] == b"\x80" and data[1:2] <= b"\x05":
         dump, torn = _read_pickle(data)
     else:
@@ -42,8 +42,9 @@ def dump_to_json(data: bytes, name: str) -> str | None:
     if torn:
         dump["_intake"] = {"torn": torn, "file": name}
     try:
-        return json.dumps(_Plain().of(dump, 0), ensure_ascii=False, separators=(",", ":"))
-    except (PickleTooLarge, ValueError) as error:
+        plain = dump if first in (b"{", b"[") else _Plain().of(dump, 0)
+        return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+    except (PickleTooLarge, ValueError, RecursionError) as error:
         return json.dumps({"version": "", "pg_config": {}, "entries": [], "_intake": {"torn": str(error), "file": name}})
 
 
@@ -55,12 +56,15 @@ def _read_pickle(data: bytes) -> tuple[dict[str, Any] | None, str]:
     return as_dump(loaded.value), "cut off before its end" if loaded.truncated else ""
 
 
-def _read_json(data: bytes) -> tuple[dict[str, Any] | None, str]:
-    text = data.decode("utf-8-sig", "replace")
+def read_text(text: str) -> dict[str, Any] | None:
+    """The dump that a JSON text holds; what a torn one still holds is marked as torn."""
     try:
-        return as_dump(json.loads(text)), ""
+        return as_dump(json.loads(text))
     except (ValueError, RecursionError):
-        return _torn_json(text), "cut off before its end or damaged"
+        dump = _torn_json(text)
+    if dump is not None:
+        dump["_intake"] = {"torn": "cut off before its end or damaged"}
+    return dump
 
 
 def as_dump(value: Any) -> dict[str, Any] | None:

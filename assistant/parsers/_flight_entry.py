@@ -50,7 +50,7 @@ def integer(value: Any) -> int | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
-        return value
+        return value if abs(value) < 1 << 63 else None
     if isinstance(value, str) and re.fullmatch(r"-?\d{1,18}", value):
         return int(value)
     return None
@@ -108,9 +108,9 @@ def _group(raw: dict[str, Any]) -> tuple[str, str]:
 def _sizes(value: Any) -> list[list[int]]:
     if not isinstance(value, list):
         return []
-    if value and all(isinstance(v, int) for v in value):
+    if value and all(isinstance(v, int) for v in value[:16]):
         value = [value]
-    return [[n for n in shape if isinstance(n, int)] for shape in value[:4096] if isinstance(shape, list)]
+    return [[n for n in shape[:16] if isinstance(n, int) and 0 <= n < 1 << 48] for shape in value[:4096] if isinstance(shape, list)]
 
 
 def _elements(shapes: list[list[int]]) -> int:

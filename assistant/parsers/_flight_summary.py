@@ -11,7 +11,7 @@ from assistant.parsers._flight_entry import Entry, integer, read_entry
 HISTORY = 400
 WAITING = 48
 TAIL = 48
-_NUMBERS = re.compile(r"\d+")
+_NUMBERS = re.compile(r"(?<!\d)\d{1,7}(?!\d)")
 _NAME_RANK = (re.compile(r"(?:^|[^a-z])(?:global_?)?rank[-_.=]?(\d{1,6})(?!\d)", re.IGNORECASE), re.compile(r"(\d{1,6})(?!.*\d)"))
 _SUFFIX = re.compile(r"(?:\.(?:json|pickle|pkl|pt|bin|txt|log|gz|xz|bz2|zst))+$", re.IGNORECASE)
 
@@ -25,7 +25,7 @@ def summarise(dump: dict[str, Any], name: str, rank: int | None) -> dict[str, An
     groups: dict[str, dict[str, Any]] = {}
     for key, (desc, ranks) in config.items():
         if ranks:
-            groups[key] = {"desc": desc, "ranks": ranks}
+            groups[key] = {"desc": desc, "ranks": packed(ranks)}
     names = _names(entries, config, status)
     for pg_id, counts in status.items():
         if pg_id in names:
@@ -87,6 +87,22 @@ def _packed(history: dict[int, tuple[str, int | None]]) -> dict[str, Any]:
     }
 
 
+def packed(ranks: list[int]) -> list[int] | dict[str, list[int]]:
+    """The ranks of a group; long regular ones as first, end and step."""
+    if len(ranks) > 4 and ranks[1] > ranks[0]:
+        step = range(ranks[0], ranks[-1] + 1, ranks[1] - ranks[0])
+        if len(step) == len(ranks) and list(step) == ranks:
+            return {"range": [step.start, step.stop, step.step]}
+    return ranks
+
+
+def unpacked(value: object) -> tuple[int, ...]:
+    """The ranks again."""
+    if isinstance(value, dict):
+        return tuple(range(*value["range"]))
+    return tuple(value) if isinstance(value, list) else ()
+
+
 def _config(value: Any) -> dict[str, tuple[str, list[int]]]:
     if not isinstance(value, dict):
         return {}
@@ -94,7 +110,7 @@ def _config(value: Any) -> dict[str, tuple[str, list[int]]]:
     for key, item in list(value.items())[:20_000]:
         if isinstance(item, dict):
             ranks = item.get("ranks")
-            numbers = [int(n) for n in _NUMBERS.findall(ranks)] if isinstance(ranks, str) else [r for r in ranks if isinstance(r, int)] if isinstance(ranks, list) else []
+            numbers = [int(n) for n in _NUMBERS.findall(ranks)] if isinstance(ranks, str) else [r for r in ranks if isinstance(r, int) and 0 <= r < 1 << 24] if isinstance(ranks, list) else []
             found[str(item.get("name") or key)] = (str(item.get("desc", "")), numbers)
     return found
 

@@ -22,7 +22,7 @@ def _markers() -> tuple[re.Pattern[str], ...]:
         # user@node7:~$ command, [user@node7 ~]$ command, node7:~$ command, node7$ command
         re.compile(r"^(?:\([\w.-]+\) )?\[?[\w.-]+@([A-Za-z0-9][\w.-]*)[: ][^$#]*[$#] "),
         re.compile(r"^([A-Za-z][\w.-]*):[~/][^ $#]*[$#] "),
-        re.compile(r"^([A-Za-z][\w.-]*\d)[$#] \w"),
+        re.compile(r"^(?!(?:bash|sh|zsh|root|user|sudo|admin)[$#]|(?:sh|bash)-\d)([A-Za-z][\w.-]*)[$#] [a-z./]"),
         # ssh node7 command
         re.compile(r"^(?:[$#] )?ssh (?:-\w+ )*(?:\w+@)?([A-Za-z][\w.-]*) \w"),
     )

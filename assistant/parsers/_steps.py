@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 from assistant.facts import Fact
@@ -66,7 +67,7 @@ def spike_period(steps: list[Step]) -> int | None:
     slow = [s.number for s in steps if s.seconds >= SPIKE * middle]
     if not 3 <= len(slow) <= len(steps) // 3:
         return None
-    gaps = [b - a for a, b in zip(slow, slow[1:], strict=False)]
+    gaps = [b - a for a, b in pairwise(slow)]
     gap = round(median(gaps))
     if gap < 2:
         return None
@@ -80,7 +81,8 @@ def level_shift(steps: list[Step]) -> tuple[float, Step] | None:
     The two sides must not overlap (single spikes apart), so that noise and regular spikes are not taken for a change."""
     times = [s.seconds for s in steps]
     best: tuple[float, Step] | None = None
-    best_gap = 0.0
+    best_fit = 0.0
+    ceiling = _quantile(times, 0.95)
     stride = max(1, len(times) // 400)
     for cut in range(4, len(times) - 1, stride):
         before, after = times[:cut], times[cut:]
@@ -90,9 +92,15 @@ def level_shift(steps: list[Step]) -> tuple[float, Step] | None:
         low, high = (before, after) if ratio > 1 else (after, before)
         gap = _quantile(high, 0.1) - _quantile(low, 0.9)
         spread = _quantile(low, 0.9) - _quantile(low, 0.1)
-        if gap > 2 * spread and gap > best_gap:
-            best, best_gap = (ratio, steps[cut]), gap
+        fit = _separation([min(t, ceiling) for t in before], [min(t, ceiling) for t in after])
+        if gap > 2 * spread and fit > best_fit:
+            best, best_fit = (ratio, steps[cut]), fit
     return best
+
+
+def _separation(before: list[float], after: list[float]) -> float:
+    """How well a cut explains the values: the variance between the two sides."""
+    return len(before) * len(after) * (sum(after) / len(after) - sum(before) / len(before)) ** 2
 
 
 def _quantile(values: Iterable[float], share: float) -> float:

@@ -18,7 +18,7 @@ from typing import Any
 
 from assistant.facts import JOB, Fact, Origin, Subject
 from assistant.intake.document import Document
-from assistant.intake.flight_dump import as_dump
+from assistant.intake.flight_dump import read_text
 from assistant.parsers._flight_summary import summarise
 
 NAME = "PyTorch flight recorder"
@@ -30,10 +30,7 @@ def parse(document: Document) -> Iterable[Fact]:
     text = document.text.strip()
     if not text.startswith(("{", "[")) or len(text) > SIZE:
         return []
-    try:
-        dump = as_dump(json.loads(text))
-    except (ValueError, RecursionError):
-        return []
+    dump = read_text(text)
     if dump is None:
         return []
     return list(_facts(document, summarise(dump, document.name, document.rank)))

@@ -74,6 +74,7 @@ def parse(document: Document) -> Iterable[Fact]:
     say("launch.sbatch_nodes", nodes, at)
     tasks, at_tasks = number("ntasks-per-node")
     say("launch.ntasks_per_node", tasks, at_tasks)
+    gpus = None
     for name in ("gres", "gpus-per-node"):
         gpus = _gpus(asked[name][1]) if name in asked else None
         if gpus:
@@ -83,6 +84,8 @@ def parse(document: Document) -> Iterable[Fact]:
     say("launch.num_processes", total, at_total)
     cpus, at_cpus = number("cpus-per-task")
     say("launch.cpu_limit", float(cpus * (tasks or 1)) if cpus else None, at_cpus)
+    if gpus and not any(name in asked for name in ("cpus-per-task", "cpus-per-gpu", "exclusive", "mincpus", "cores-per-socket")):
+        say("launch.no_cpus_asked", True, at_tasks)
     if "mem" in asked:
         say("launch.memory_limit_gb", _memory(asked["mem"][1]), asked["mem"][0])
     started = list(commands(document))

@@ -33,6 +33,8 @@ class _Seen:
     rank_host: dict[str, str | None] = field(default_factory=dict)
     addresses: dict[str | None, set[str]] = field(default_factory=dict)
     net_links: list[tuple[str, str, str, bool, int]] = field(default_factory=list)
+    gdr_ends: list[tuple[str, bool, int]] = field(default_factory=list)
+    """Host, whether with GPUDirect, and line of every end of an RDMA channel."""
     devices: dict[str | None, set[str]] = field(default_factory=dict)
     users: dict[str | None, set[str]] = field(default_factory=dict)
     """Ranks of a host whose own network links are logged; one rank's log tells nothing of the other adapters."""
@@ -86,6 +88,8 @@ def _channel(line: NcclLine, out: Collected, seen: _Seen) -> None:
         if rank is not None:
             seen.rank_host[rank] = line.host
             seen.users.setdefault(line.host, set()).add(rank)
+        if line.host and name in ("IB", "OFI", "UCX"):
+            seen.gdr_ends.append((line.host, gdr, line.index))
         seen.net_links.append((found["src"], found["dst"], name, gdr, line.index))
         seen.devices.setdefault(line.host, set()).add(net["dev"])
         return
@@ -116,6 +120,8 @@ def _links(out: Collected, seen: _Seen) -> None:
             staged = index if staged is None else staged
     if staged is not None and not any(link[3] for link in seen.net_links):
         out.add("nccl.gdr", False, staged)
+    elif staged is not None:
+        _gdr_here_and_there(out, seen)
     if not seen.net_links and seen.ring_gdr is not None and seen.ring_gdr[0]:
         out.add("nccl.gdr", True, seen.ring_gdr[1])
     counts = [len(devices) for host, devices in seen.devices.items() if len(seen.users.get(host, ())) > 1]
@@ -124,6 +130,19 @@ def _links(out: Collected, seen: _Seen) -> None:
     for (host, _), states in seen.distance.items():
         if not any(states):
             out.add("nccl.gdr_distance_off", True, seen.distance_line, host_subject(host))
+
+
+def _gdr_here_and_there(out: Collected, seen: _Seen) -> None:
+    """Hosts all of whose channels are staged while those of another host use GPUDirect: the far end of a channel may differ."""
+    states: dict[str, set[bool]] = {}
+    lines: dict[str, int] = {}
+    for host, gdr, index in seen.gdr_ends:
+        states.setdefault(host, set()).add(gdr)
+        if not gdr:
+            lines.setdefault(host, index)
+    if {True} in states.values():
+        for host in (h for h, found in states.items() if found == {False}):
+            out.add("nccl.gdr_missing_here", True, lines[host], host_subject(host))
 
 
 def _gdr(line: NcclLine, out: Collected, seen: _Seen) -> None:

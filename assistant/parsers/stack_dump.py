@@ -56,6 +56,13 @@ def _places() -> tuple[tuple[str, re.Pattern[str]], ...]:
     )
 
 
+#: (innermost place, place of a caller) where the caller says more.
+_TELLS_MORE = frozenset(
+    [(inner, caller) for inner in ("cuda-sync", "gil", "file", "compute", "collective") for caller in ("checkpoint", "dataloader")]
+    + [("gil", "collective"), ("cuda-sync", "collective")]
+)
+
+
 @dataclass(slots=True)
 class Dump:
     """The telling thread of one process."""
@@ -130,11 +137,7 @@ def _judge(frames: list[tuple[str, str, int]], start: int, pid: str | None) -> D
         text = f"{function} {file}"
         for name, pattern in _places():
             if pattern.search(text):
-                if dump.where == "other":
-                    dump.where, dump.function, dump.line = name, function, line
-                elif dump.where in ("cuda-sync", "gil", "file", "compute", "collective") and name in ("checkpoint", "dataloader"):
-                    dump.where, dump.function, dump.line = name, function, line
-                elif dump.where in ("gil", "cuda-sync") and name == "collective":
+                if dump.where == "other" or (dump.where, name) in _TELLS_MORE:
                     dump.where, dump.function, dump.line = name, function, line
                 break
     return dump

@@ -14,23 +14,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from statistics import median
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._steps import Step, step_facts
 
 NAME = "throughput summary"
-TRIGGERS = ("images/sec", "img/sec", "GPU", "gpu", "node", "heckpoint", "_per_second", "sentences/sec", "samples/s", "tokens/s")
+TRIGGERS = ("images/sec", "global_step/sec", "img/sec", "GPU", "gpu", "node", "heckpoint", "_per_second", "sentences/sec", "samples/s", "tokens/s")
 
 _TOTAL = re.compile(r"^\s*total (?:images|img|examples|sentences)/sec(?:ond)?: *(?P<v>[\d.]+)", re.IGNORECASE)
 _ON = re.compile(r"Total img/sec on (?P<n>\d+) \w+\(s\): *(?P<v>[\d.]+)")
 _STEP = re.compile(r"^\s*(?P<step>\d+)\s+images/sec: (?P<v>[\d.]+) \+/-")
 _NP = re.compile(r"(?:^|\s)(?:-np?|--num[_-]proc(?:ess(?:es)?)?|-c)[ =](?P<n>\d+)\b")
+_ALONE = re.compile(r"^\s*(?:\$|\S+[$#]) +(?:[A-Z_]+=\S+ +)*python3? +(?!-m)\S+\.py\b")
+_PACE = re.compile(r"global_step/sec: *(?P<v>[\d.]+)")
 _NAME_COUNT = re.compile(r"(?P<n>\d+)[-_ ]?(?P<what>node|gpu|host|worker|machine|rank|card|np)s?|(?:np|nodes?|gpus?)[-_]?(?P<n2>\d+)", re.IGNORECASE)
 _SUMMARY = re.compile(r"(?:train_samples_per_second|samples_per_second|tokens_per_second)[\"']?\s*[:=]\s*[\"']?(?P<v>[\d.]+)")
 _HEAD = re.compile(r"^\W*(?:using |with |on |for )?(?P<n>\d{1,4}|one|two|three|four|eight|single) ?(?:x ?)?(?:[A-Z]\w+ )?(?P<what>gpu|node|card|device|machine|server|worker|host)s?\b[ :|,=-]*(?P<rest>.*)$", re.IGNORECASE)
 _TIME = re.compile(r"(?P<v>\d+(?:\.\d+)?) ?(?P<u>seconds?|secs?|s|minutes?|min|m|hours?|h|ms)(?P<per>(?:/| ?per ?)(?:epoch|it(?:eration)?|step|batch))?\b(?!/)", re.IGNORECASE)
 _RATE = re.compile(r"(?P<v>\d[\d,]*(?:\.\d+)?) ?(?P<u>(?:it|step|batch|sample|image|img|token|tok|seq|sentence|word|example)(?:eration|e?s|es)?(?:/s(?:ec(?:ond)?)?\b| ?per ?second| ?a second))", re.IGNORECASE)
-_SAVED = re.compile(r"(?:sav(?:ed|ing)|checkpoint|state.?dict)[^\n]{0,120}?\b(?:in|took|time(?: taken)?|elapsed)\b[ :=]*(?P<v>\d+(?:\.\d+)?) ?(?P<u>s|secs?|seconds?|minutes?|min|ms)\b|save-checkpoint[^\n]{0,60}?\((?P<u2>ms)\)[ :]*(?P<v2>[\d.]+)|(?P<u3>ms)\) \| save-checkpoint: (?P<v3>[\d.]+)", re.IGNORECASE)
+_SAVED = re.compile(r"(?:sav(?:ed|ing)|checkpoint|state.?dict)[^\n]{0,120}?\b(?:in|took|time(?: taken)?|elapsed)\b[ :=]*(?P<v>\d+(?:\.\d+)?) ?(?P<u>s|secs?|seconds?|minutes?|min|ms)\b|save-checkpoint[^\n]{0,60}?\((?P<u2>ms)\)[ :]*(?P<v2>[\d.]+)|(?P<u3>ms)\) \| save-checkpoint: (?P<v3>[\d.]+)|save-checkpoint \.*: \([\d.]+, (?P<v4>[\d.]+)\)", re.IGNORECASE)
 WORDS = {"one": 1, "single": 1, "two": 2, "three": 3, "four": 4, "eight": 8}
 SECONDS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "second": 1.0, "m": 60.0, "min": 60.0, "minute": 60.0, "h": 3600.0, "hour": 3600.0}
 
@@ -47,13 +52,20 @@ def seconds(value: str, unit: str) -> float:
 def _benchmarks(document: Document) -> Iterator[Fact]:
     """Totals of tf_cnn_benchmarks, Horovod's synthetic benchmarks and the Trainer's summary."""
     printers: dict[str, int] = {}
+    means: list[tuple[int, float, int]] = []
     count: int | None = None
     for index, line in enumerate(document.messages):
         if "-np" in line or "-n " in line or "num" in line:
             started = _NP.search(line)
             if started is not None:
                 count = int(started["n"])
-        if "img/sec on" in line:
+        elif _ALONE.match(line):
+            count = 1
+        if "global_step/sec" in line:
+            pace = _PACE.search(line)
+            if pace is not None and count:
+                yield Fact("throughput.at", f"{count} gpus={float(pace['v']):g} steps", document.origin(index))
+        elif "img/sec on" in line:
             found = _ON.search(line)
             if found is not None:
                 yield Fact("throughput.at", f"{found['n']} gpus={float(found['v']):g} total", document.origin(index))
@@ -61,6 +73,8 @@ def _benchmarks(document: Document) -> Iterator[Fact]:
             step = _STEP.match(line)
             if step is not None:
                 printers[step["step"]] = printers.get(step["step"], 0) + 1
+                if printers[step["step"]] == 1 and float(step["v"]) > 0:
+                    means.append((int(step["step"]), float(step["v"]), index))
                 continue
             total = _TOTAL.match(line)
             if total is not None:
@@ -73,6 +87,30 @@ def _benchmarks(document: Document) -> Iterator[Fact]:
             label = _label(document.name)
             if summary is not None and label:
                 yield Fact("throughput.at", f"{label}={float(summary['v']):g} total", document.origin(index))
+    course = _unfold(means)
+    found_facts = list(step_facts(document, course, absolute=False))
+    yield from found_facts
+    if not any(f.key == "step.level_shift" for f in found_facts):
+        yield from _fall(document, course)
+
+
+def _unfold(means: list[tuple[int, float, int]]) -> list[Step]:
+    """Relative times of the steps between the lines, out of rates that are means since the first step."""
+    result = []
+    for (n, rate, _), (later, later_rate, line) in pairwise(means):
+        spent = later / later_rate - n / rate
+        if later > n and spent > 0:
+            result.append(Step(later, spent / (later - n), line))
+    return result
+
+
+def _fall(document: Document, course: list[Step]) -> Iterator[Fact]:
+    """A clear lasting slowdown in an excerpt that is too short for statistics."""
+    for cut in range(2, len(course) - 1):
+        before, after = [s.seconds for s in course[:cut]], [s.seconds for s in course[cut:]]
+        if min(after) > 1.5 * max(before):
+            yield Fact("step.level_shift", round(median(after) / median(before), 3), document.origin(course[cut].line))
+            return
 
 
 def _label(name: str) -> str | None:
@@ -123,7 +161,7 @@ def _checkpoints(document: Document) -> Iterator[Fact]:
         found = _SAVED.search(line[:2000])
         if found is None:
             continue
-        value = seconds(found["v"] or found["v2"] or found["v3"], found["u"] or found["u2"] or found["u3"])
+        value = seconds(found["v"] or found["v2"] or found["v3"] or found["v4"], found["u"] or found["u2"] or found["u3"] or "ms")
         if value > worst:
             worst, where = value, index
     if worst > 0:

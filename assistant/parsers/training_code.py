@@ -19,6 +19,7 @@ from functools import cache
 from assistant.facts import Fact, Origin, Value
 from assistant.intake.document import Document
 from assistant.parsers._python_code import CodeLine, looks_like_code, read_code
+from assistant.parsers._wrapped_model import runs_on_one_rank
 
 NAME = "Python training code"
 TRIGGERS = ("torch", "hvd", "DataLoader", "tf.data", "jax", "accelerate", "tensorflow")
@@ -122,6 +123,9 @@ def _facts_of_whole(document: Document, program: list[CodeLine], text: str, whol
         yield Fact("dataloader_workers", max(workers), _at(document, program, _WORKERS))
     elif re.search(r"(?<!\w)DataLoader\((?!\))", text) and "num_workers" not in text and "kwargs" not in text:
         yield Fact("dataloader_workers", 0, _at(document, program, re.compile(r"DataLoader\(")))
+    alone = runs_on_one_rank(program)
+    if alone is not None:
+        yield Fact("code.rank0_forward", True, document.origin(alone.index, "config"))
     taken = re.search(r"\.take\(([^)]*(?:size\(\)|world_size)[^)]*)", text)
     if taken is not None and ".batch(" in text[: taken.start()] and "batch" not in taken[1]:
         yield Fact("code.take_counts_batches", True, _at(document, program, re.compile(r"\.take\(")))

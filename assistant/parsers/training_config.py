@@ -35,14 +35,15 @@ def _integer(text: str) -> Value | None:
         value = float(text.replace("_", ""))
     except ValueError:
         return None
-    return int(value) if value == int(value) and value >= 0 else None
+    return int(value) if value.is_integer() and 0 <= value < 1e15 else None
 
 
 def _number(text: str) -> Value | None:
     try:
-        return float(text.replace("_", ""))
+        value = float(text.replace("_", ""))
     except ValueError:
         return None
+    return value if abs(value) < 1e15 else None
 
 
 def _flag(text: str) -> Value | None:

@@ -120,10 +120,8 @@ def _rank(document: Document, index: int, message: str) -> int | None:
 def _last_bar(message: str) -> re.Match[str] | None:
     if "%|" not in message:
         return None
-    found = None
-    for found in _TQDM.finditer(message):
-        pass
-    return found
+    bars = list(_TQDM.finditer(message))
+    return bars[-1] if bars else None
 
 
 def _timed(message: str) -> tuple[int, float] | None:

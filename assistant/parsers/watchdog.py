@@ -55,6 +55,7 @@ def parse(document: Document) -> Iterable[Fact]:
     facts: list[Fact] = []
     status: dict[int, tuple[int, int, int]] = {}
     named: set[int] = set()
+    halves: list[tuple[str, str]] = []
     for index, message in enumerate(document.messages):
         if "orkNCCL(" in message:
             found = _TIMEOUT.search(message)
@@ -72,7 +73,7 @@ def parse(document: Document) -> Iterable[Fact]:
                     reports.lagging |= {int(r) for r in re.findall(r"\d+", late["ranks"])}
                     reports.lagging_line = index
         if "mismatch between collectives" in message and not any(f.key == "fingerprint.differs_in" for f in facts):
-            facts += _fingerprint(document, index, message)
+            facts += _fingerprint(document, index, message, halves)
         if ("orld" in message or "WORLD" in message or "num_processes" in message) and len(named) < 4:
             named |= {int(n) for n in _WORLD.findall(message)}
     facts += _across(document, reports, status, named)
@@ -111,17 +112,25 @@ def _product(shape: str) -> int:
     return result
 
 
-def _fingerprint(document: Document, index: int, message: str) -> Iterator[Fact]:
+def _fingerprint(document: Document, index: int, message: str, halves: list[tuple[str, str]]) -> Iterator[Fact]:
+    """In what two ranks differ. Old versions print one line a rank: `halves` keeps what earlier lines said."""
     found = _MISMATCH.search(message)
     origin = document.origin(index)
-    if found is None or not found["fb"]:
+    if found is None:
         return
+    first, second = found["fa"], found["fb"]
+    if not second:
+        other = next((text for rank, text in halves if rank != found["a"]), None)
+        halves.append((found["a"], first))
+        if other is None:
+            return
+        first, second = other, first
     differs = []
     for name, pattern in (("op", _PRINT_OP), ("shape", _PRINT_SHAPE), ("dtype", _PRINT_DTYPE), ("sequence", _PRINT_SEQ)):
-        a, b = pattern.search(found["fa"]), pattern.search(found["fb"])
+        a, b = pattern.search(first), pattern.search(second)
         if (a[1] if a else None) != (b[1] if b else None):
             differs.append(name)
-    ops = [m[1] if (m := _PRINT_OP.search(p)) else "?" for p in (found["fa"], found["fb"])]
+    ops = [m[1] if (m := _PRINT_OP.search(p)) else "?" for p in (first, second)]
     if differs:
         yield Fact("fingerprint.differs_in", ",".join(differs), origin)
     yield Fact("fingerprint.ops", " vs ".join(ops), origin)

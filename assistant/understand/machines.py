@@ -16,6 +16,13 @@ _SAME = r"(?:such|identical|similar|more|of (?:these|those|them)|different|physi
 _MODEL = r"(?:(?:nvidia |geforce |tesla )?(?:(?:rtx|gtx|titan|quadro) ?[\w]* ?)?(?:\d+ ?x ?)?(?:[a-z]{1,3}-?\d{1,4}\w*|\d{4})(?: ?ti| ada)?)"
 
 
+#: What is told of one host among several: "one node was reinstalled".
+_SINGLED_OUT = regex(
+    r"^\s*(?:was|has|had|of (?:the|our|my|them|these)|fails?|failed|died|dies|crash\w*|drops?|dropped|goes|went|seems|reports|complains|lost|less|more|only has|lags"
+    r"|(?:is|are) (?:slow\w*|down|dead|missing|late|different|older|newer|unreachable|gone))\b"
+)
+
+
 def read_machines(text: str) -> Iterator[Found]:
     """Facts on the machines of the job that a text states."""
     models = gpus(text)
@@ -111,7 +118,8 @@ def _nodes(text: str) -> int | None:
     for match in regex(rf"\bfrom ({COUNT}) to ({COUNT}) {HOST_WORD}\b").finditer(text):
         counts += [n for n in (number(match[1]), number(match[2])) if n]
     if (
-        regex(r"\bsingle[- ]node\b|\bone[- ]node\b").search(text)
+        (single := regex(r"\bsingle[- ]node\b|\bone[- ]node\b").search(text)) is not None
+        and not _SINGLED_OUT.search(text[single.end() :])
         and not counts
         and not regex(r"\bmulti[- ]?node|several (?:nodes|machines)").search(text)
     ):
@@ -130,7 +138,7 @@ def _nodes(text: str) -> int | None:
         counts
         and max(counts) == 1
         and regex(
-            r"\b(?:multi[- ]?node|several (?:nodes|machines|servers|hosts)|many nodes|multiple (?:nodes|machines|servers|hosts)|more than one (?:node|machine)|inter-?node)\b"
+            r"\b(?:multi[- ]?node|several (?:nodes|machines|servers|hosts)|many nodes|multiple (?:nodes|machines|servers|hosts)|more than one (?:node|machine)|inter-?node|between (?:the |my |our )?(?:nodes|machines|hosts|servers)|across (?:nodes|machines|hosts|servers)|over the network)\b"
         ).search(text)
     ):
         return None
@@ -142,6 +150,8 @@ def _other_meaning(text: str, start: int, end: int, word: str) -> bool:
     if regex(r"\b(?:numa|ib|switch|leaf|spine|head|login|storage|compiler|graph)\s*$").search(
         text[max(0, start - 12) : end - len(word)]
     ):
+        return True
+    if text[start:end].lower().startswith(("one ", "1 ")) and _SINGLED_OUT.search(text[end:]):
         return True
     return regex(r"^\s*(?:ago|away|down the|cores?|sockets?)\b").search(text[end:]) is not None
 

@@ -11,11 +11,19 @@ from assistant.understand.text import clause_at, negated, regex
 
 _RATE = r"\d\s*(?:k|m)?\s*(?:g(?:b|ib)?(?:it)?s?/s(?:ec)?|m(?:b|ib)?(?:it)?s?/s(?:ec)?|gbps|mbps|it/s|s/it|iter(?:ation)?s?/s|tflops?|(?:samples?|images?|img|tokens?|sentences?|steps?|seqs?|sequences?)\s*(?:/|per|a|an|each)\s*s(?:ec(?:ond)?)?)"
 
+#: "at 200 W", "around 50 %": the figure of a gauge. 0 and 100 % are what a hang shows, so they are not meant.
+_FIGURE = (
+    r" (?:about |around |only |just |roughly |~)*(?!0 ?%|100 ?%)\d+(?:\.\d+)? ?"
+    r"(?:%|per ?cent|w\b|watts?|[mg]hz|[mgt]i?b|gbit|it/s|s/it|tflops|gb/s|x\b|fps)"
+)
+#: Words for a slow-down from which a run comes back by itself.
+_RETURNS = r"\b(?:goes on|went on|continues|recovers?|recovered|resumes?|resumed|picks up|gets back|comes back|back to (?:normal|full|the old|its))\b"
+
 #: Cues by symptom: (weight, pattern).
 CUES: dict[str, tuple[tuple[float, str], ...]] = {
     "crash": (
         (3.0, r"\bcrash(?:es|ed|ing|-loops?|loop\w*)?\b|\bcore dump|\bsegfault|\bseg(?:mentation)? ?fault|\bsig(?:kill|segv|bus|abrt|term)\b|\bbus error"),
-        (3.0, r"\b(?:dies|died|dying|aborts?|aborted|aborting|blows? up|blew up|falls? over|bails? out|bombs? out|(?<!loss )goes down|(?<!loss )went down|was gone|is gone|are gone|disappear(?:s|ed)?|vanish(?:es|ed)?)\b"),
+        (3.0, r"\b(?:dies|died|dying|aborts?|aborted|aborting|blows? up|blew up|falls? over|bails? out|bombs? out|(?<!loss )goes down|(?<!loss )went down|was gone|(?<!speedup )(?<!speed-up )(?<!gain )(?<!advantage )(?<!improvement )(?<!performance )(?:is|are) gone|disappear(?:s|ed)?|vanish(?:es|ed)?|drops? out|dropped out|stops? cold)\b"),
         (3.0, r"\b(?:killed|terminated|gets? terminated|terminates|kicked out|evicted|exits? with|exited|exit ?code|quits?)\b"),
         (2.5, r"\b(?:raises?|raised|throws?|threw|traceback|exception|stack ?trace|runtimeerror|assertion)\b|\b\w+Error\b"),
         (2.5, r"\bfail(?:s|ed|ing|ure|ures)?\b|\bbroken pipe\b|\bout of memory\b|\boom\b"),
@@ -24,21 +32,29 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
         (2.0, r"\b(?:refuses? to|can(?:'?t|not)|could ?n[o']t|unable to|won'?t|doesn'?t|does not|not able to)(?: \w+)? (?:start|initiali[sz]e|init|connect|reach|load|open|find|bind|launch|join|come up|work|boot|run)\b"),
         (2.5, r"\b(?:gives? up|gave up|times? out|timed out|timing out|timeouts?|time-outs?)\b"),
         (2.0, r"\bconnection (?:refused|reset|closed|abort\w*)|\bclosed connections?\b|\brefused\b|\bunreachable\b|\bno route to host|\baddress (?:is )?already in use|\bport\b.{0,20}\b(?:taken|in use|held|busy)|\bholding (?:that|the|this) port|\bis ?n[o']t there\b"),
+        (2.5, r"\b(?:can(?:'?t|not)|could ?n[o']t|unable to|fails? to|won'?t|will not|no longer)(?: \w+){0,2} (?:import(?:ed)?|be (?:found|loaded|started|created|initiali[sz]ed|reached|launched)|get started|come up)\b|\b(?:does ?n[o']t|do ?n[o']t) (?:get started|come up)\b"),
+        (2.5, r"\b(?:sees?|finds?|detects?|recogni[sz]es?|shows?) (?:no|none of (?:the|my|our)|zero) (?:\w+ )?(?:gpus?|cards?|devices?|cuda)\b|\b(?:neither|no longer|not|can(?:'?t|not)|n't)\b[^.?!]{0,40}\b(?:sees?|finds?|detects?) (?:a|any|the|my|our) (?:\w+ )?(?:gpus?|cards?|devices?)\b"),
+        (2.8, r"\boom-?kill\w*|\brestart(?:s|ed|ing)? (?:again and again|over and over|in a loop|all the time)|\btorn down\b|\b(?:fallen|fell|falls) off\b|\b(?:worker|rank|node|process|pod|host)s? ?\d* (?:was|is|got|has been|were|are) (?:lost|dead|killed)\b|\btraining (?:was|is) (?:over|dead)\b|\b(?:is_available|device_count)\b.{0,20}\b(?:false|0|zero)\b"),
+        (1.6, r"\b(?:i|we) (?:always |now |just |only |then )?(?:get|see|got|have) [\"'“`‘]\w"),
+        (2.5, r"\bends? (?:without|by itself|abruptly|silently|prematurely|early|suddenly)\b|\bended (?:without|abruptly|silently|prematurely|early|suddenly)\b"),
         (1.5, r"\bstops? (?:right|at|in|just|immediately|after|on|during)\b|\bstopped (?:right|at|in|just|after|during)\b|\bsystem error|\binternal error|\binvalid usage|\bunhandled"),
         (1.0, r"\bi (?:always |now |just |only )?(?:get|see|got) (?:this|the following|these)\b|\boutput (?:below|attached)|\bsee (?:the )?(?:trace|below)"),
         (1.0, r"\bgets? no gpu|\bnothing new .{0,40}gets|\bdoes ?n[o']t work\b|\bbroken\b|\bnodes? (?:was|were|is) lost\b|\brank \d+ (?:is|was) (?:lost|dead)\b"),
     ),
     "hang": (
-        (3.2, r"\bhang(?:s|ing)?\b|\bhung\b|\bstuck\b|\bfreez(?:e|es|ing)\b|\bfrozen?\b|\bdead-?locks?(?:ed)?\b|\blive-?lock|\bwedged\b|\block(?:s|ed)? up\b"),
+        (3.2, r"\bhang(?:s|ing)?\b|\bhung\b|\bstuck\b(?! (?:at|around|below|on)" + _FIGURE + r")|\bfreez(?:e|es|ing)\b|\bfrozen?\b|\bdead-?locks?(?:ed)?\b|\blive-?lock|\bwedged\b|\block(?:s|ed)? up\b"),
         (3.0, r"\bnever (?:\w+ )?(?:returns?|comes? back|goes on|continues?|finish(?:es)?|ends?|gets? past(?! (?:one|\d))|reach(?:es)?|completes?|proceeds?|leaves?|progress(?:es)?|moves?|exits?|arrives?)\b"),
         (1.5, r"\bnever (?:\w+ )?(?:starts?|begins?|gets? started|gets? going)\b|\bwon'?t (?:start|begin|move|continue|proceed|finish)\b"),
         (3.0, r"\bstands? still\b|\bstood still\b|\bstandstill\b|\bsilent since\b|\bbeen silent\b|\bgoes silent\b|\bwent silent\b|\bgoes quiet\b|\bfalls silent|\bcomes? to a (?:halt|stop)\b"),
-        (2.6, r"\bhalts?\b|\bhalted\b|\bstall(?:s|ed|ing)?\b|\bblock(?:s|ed) (?:forever|indefinitely|there|in|at|on)\b|\bsits? (?:there|in|at|idle|waiting)\b|\bjust sits\b|\bsat there\b|\bsitting (?:there|in|at)\b"),
+        (2.6, r"\bhalts?\b|\bhalted\b|\bstall(?:s|ed|ing)?\b|\bblock(?:s|ed) (?:forever|indefinitely|there|in|at|on)\b|\bsits? (?:there|in|idle|waiting)\b|\b(?:sits?|sitting) at\b(?!" + _FIGURE + r")|\bjust sits\b|\bsat there\b|\bsitting (?:there|in)\b"),
         (3.0, r"\bwait(?:s|ing|ed)? (?:forever|indefinitely|endlessly|for ?ever|for hours)\b|\bforever\b(?! to (?:load|start))|\bfor hours with(?:out| no)\b|\bindefinitely\b"),
         (3.0, r"\bno (?:further |more |visible |real )?progress\b|\b(?:doesn'?t|does not|do not|don'?t|didn'?t|isn'?t|not|stop(?:s|ped)?|ceases?(?: to)?|without) (?:make |making )?(?:any )?progress(?:ing)?\b"),
         (2.6, r"\bnothing (?:more |else |further |ever )?(?:happens?|happened|moves?|is printed|gets printed|comes|appears|is logged)\b|\bno (?:further |more )?output\b|\bno (?:new )?(?:log )?lines?\b|\bno bytes? move|\bstops? (?:printing|logging|responding|training|moving|advancing|outputting)\b|\bstopped (?:printing|logging|responding|moving)\b"),
         (3.0, r"\b(?:does|do|did|will|would) ?(?:n'?t|not) (?:ever )?(?:return|move on|advance|proceed|continue|go on|get past(?! (?:one|\d))|get beyond|come back|finish|get any further|go any further)\b|\bneither .{0,60}gets? past\b"),
-        (1.2, r"\bspin(?:s|ning)?\b.{0,25}100|\bstill \"?running\"?|\bhave to kill\b|\bneed to kill\b|\bctrl[- ]?c\b|\bwaits? for\b|\bunresponsive\b|\bstate d\b|\bwatchdog\b"),
+        (3.0, r"\b(?:is|was) the last (?:thing|line|message|output)\b|\blast (?:thing|line|message) (?:i|we|it|that)\b|(?<!takes )\bfor ever\b|\bstop(?:s|ped)? (?:for good|dead|forever|moving|there)\b|\bnever gets? (?:its|the|a|any) \w+|\buntil the time ?limit\b|\bmessages? (?:seem to )?get lost\b|\bstands? for (?:ever|hours|minutes)\b|\bno timeout\b"),
+        (2.4, r"\bstop(?:s|ped)?\b[^.?!]{0,80}\bwithout (?:any |an? |the )?(?:error|message|output|trace\w*|word)|\bunresponsive\b|\bctrl[- ]?c has no effect\b|\b(?:does ?n[o']t|do ?n[o']t|not) respond\b"),
+        (3.4, r"\bstop(?:s|ped)?\b(?! (?:it|the|them)\b)[^?!]{0,160}\b(?:watchdog|times? out|timed out|(?:nccl|collective) time-?out|after (?:half an hour|\d+ minutes))\b"),
+        (1.2, r"\bspin(?:s|ning)?\b.{0,25}100|\bstill \"?running\"?|\bhave to kill\b|\bneed to kill\b|\bctrl[- ]?c\b|\bwaits? for\b|\bthen waits?\b|\bthe others? (?:just )?waits?\b|\bstate d\b|\bwatchdog\b"),
     ),
     "slow": (
         (3.0, r"\bslow(?:s|er|est|ly|ness|down|downs|ed)?\b|\bcrawl(?:s|ing|ed)?\b|\bsluggish\b|\bsnail|\bpainful(?:ly)? long\b|\btakes? (?:ages|forever|for ever|an eternity)\b"),
@@ -50,23 +66,32 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
         (2.0, r"\b(?:half|a (?:third|quarter|fifth|tenth|fraction))\b (?:of )?(?:the |what |its |that )?|\bhalf as fast\b|\bonly (?:about |around |some |ever )?\d+(?:\.\d+)? ?(?:%|percent|per cent)|\bexpect(?:ed)? (?:\w+ ){0,3}(?:above|more|at least|around|about|\d)"),
         (1.0, r"\bgpus? .{0,25}\b(?:idle|starv\w+|wait\w*|low)\b|\bunder-?utili[sz]ed\b|\bno errors?\b|\bno crash\b|\bburn\w*|\btuning? (?:for|of) speed|\bparameters should i tune\b|\ball this box can do\b|\bwaste[sd]?\b|\bused to (?:take|get|be|run)\b"),
         (1.6, r"\b(?:it|does|still) (?:does )?trains?\b(?! for)"),
+        (2.6, r"\bnothing trains\b|\b(?:1\.[0-4]|0\.\d+) ?x of one\b|\beach (?:step|iteration) waits\b|\b\d+ ?mhz\b.{0,20}\b(?:others?|rest|peers)\b|\blos(?:es?|ing) (?:\w+ ){0,2}(?:\d+ ?%|per ?cent|percent|of (?:the|its|our) (?:speed|throughput|performance|time))|\b(?:per second|throughput|speed|rate|it/s|tokens?/s|images?/s|samples?/s|utili[sz]ation)\b[^.?!]{0,25}\b(?:hardly|barely|scarcely|not|n't) (?:move|increase|grow|improve|change|budge|go up)\w*"),
+        (2.4, r"\d ?(?:m?s|sec\w*|min\w*|h|hours?|days?) (?:became|becomes?|turn(?:s|ed) into|instead of|rather than|to (?:over |about )?\d+(?:\.\d+)? ?(?:m?s|sec|min|h)\b)|\bstuck (?:at|around|below|on) (?:about |around |only |just |roughly |~)*\d|\b(?:sits?|stays?|hovers?|capped|plateaus?|tops? out|max(?:es)? out|limited) (?:at|around|below|to) (?:about |around |only |just |roughly |~)*\d+(?:\.\d+)? ?(?:%|per ?cent|w\b|watts?|[mg]hz|[mgt]i?b|gbit|it/s|tflops)"),
+        (2.2, r"\butil\w*\b.{0,40}\b(?:mean|average|averages|about|around|only) \d+ ?%|\b(?:nearly|mostly|almost|largely|partly|often) idle\b|\bidle (?:most|half|much|a lot|for ages|\d+ ?%)|\b(?:utili[sz]ation|usage|load)\b[^.?!]{0,25}\b(?:low|poor|bad|around \d+|only \d+)\b|\bgpus? busy\b|\bpays? off\b|\bspeed-?ups? (?:is|was) gone\b"),
         (1.5, r"\badding (?:a |another |more |the )?(?:second )?(?:node|gpu|machine|server)s? (?:makes|slows|does|gives|brings)\b|\bmore gpus? (?:make|do|give|bring)\b|\bfaster on (?:one|a single)\b|\bfast on (?:one|a single)\b|\bfaster than (?:two|both|four|eight|multi)"),
     ),
     "jitter": (
+        (3.4, r"\bsaw-? ?tooth\b|\b(?:anything|anywhere) (?:between|from) \d|\b(?:some|a few) (?:steps|iterations|batches)\b.{0,40}\b(?:times|longer|slower)\b.{0,20}\b(?:others|rest|normal|usual)"),
         (5.0, r"\bjitter\w*\b|\bstutter\w*\b|\bhiccups?\b"),
         (3.6, r"\bspik(?:e|es|y|ing)\b|\bfluctuat\w+|\boscillat\w+|\berratic\w*|\bsee-?saws?\b|\bup and down\b|\byo-?yo|\boutliers?\b|\bun(?:stable|even|steady|predictable)\b.{0,30}(?:step|iteration|throughput|speed|time|perf|latenc)|\b(?:step|iteration|throughput|speed|time|perf\w*|latenc\w+)\b.{0,30}\b(?:un(?:stable|even|steady|predictable)|inconsistent|irregular)\b|\binconsistent\b.{0,20}(?:speed|throughput|step|perf|time)"),
         (4.5, r"\b(?:almost all|nearly all|most|the majority of|many) (?:of the )?(?:steps?|iterations?|batches|its?)\b.{0,120}\b(?:but|except|some|every|each|then|now and then|occasional)|\b(?:but|yet|then) (?:about |roughly )?(?:(?:each|every) (?:few|couple|other|\d+|\w+th|so often|now and then)|one in|once in|now and then|some of them)\b"),
-        (4.0, r"\bevery (?:few|couple of|so many|other|\d+(?:th|st|nd|rd)?|hundred(?:th)?|ten(?:th)?|fifty|thousand(?:th)?|so often|now and then|once in a while)\b(?: or so)?.{0,60}\b(?:slow|long|longer|paus\w+|stall\w*|spik\w+|waits?|takes?|needs?|freez\w+|stops?|jumps?|dips?|drops?|hangs?)\b"),
+        (4.0, r"\bevery (?:few|couple of|so many|other(?! (?:day|week|run|time|job|night))|\d+(?:th|st|nd|rd)?|hundred(?:th)?|ten(?:th)?|fifty|thousand(?:th)?|so often|now and then|once in a while)\b(?: or so)?.{0,60}\b(?:slow|long|longer|paus\w+|stall\w*|spik\w+|waits?|takes?|needs?|freez\w+|stops? for|jumps?|dips?|drops? (?:to|by)|hangs? for)\b"),
         (3.0, r"\bvar(?:y|ies|ied|iation|iance|iable)\b.{0,40}\b(?:step|iteration|run|time|second|speed|throughput|node|lot|wildly|strongly|widely)|\b(?:step|iteration|run|speed|throughput|times?)\b.{0,30}\b(?:var(?:y|ies|iation|iance)|differs? from run|all over the place|jumps? (?:around|between|from))"),
-        (3.0, r"\b(?:sometimes|now and then|occasional(?:ly)?|from time to time|intermittent(?:ly)?|sporadic(?:ally)?|once in a while|periodic(?:ally)?|every now and again|irregularly|at irregular|at random (?:steps|intervals))\b.{0,60}\b(?:slow|slower|slowly|seconds?|longer|long|pauses?|ms|minutes?|drop|dips?|stalls? for|lag)|\b(?:slow|pauses?|dips?|drops?|longer)\b.{0,30}\b(?:sometimes|now and then|occasionally|from time to time|intermittently|sporadically|at random)\b"),
+        (3.0, r"\b(?:sometimes|now and then|occasional(?:ly)?|from time to time|intermittent(?:ly)?|sporadic(?:ally)?|once in a while|periodic(?:ally)?|every now and again|irregularly|at irregular|at random (?:steps|intervals))\b.{0,60}\b(?:slow|slower|slowly|\d ?(?:s|seconds?|ms|minutes?)|longer|long|pauses?|drops? to|dips?|stalls? for|lag)\b|\b(?:slow|pauses?|dips?|drops?|longer)\b.{0,30}\b(?:sometimes|now and then|occasionally|from time to time|intermittently|sporadically|at random)\b"),
         (3.0, r"\b(?:long|short|brief|random|regular|periodic|occasional) (?:pauses?|stalls?|gaps?|dips?|drops?|freezes)\b|\b(?:single|individual|some|random|few) (?:steps|iterations) (?:take|need|are|last)\b|\b(?:p99|p95|tail latenc\w+|standard deviation|std ?dev)\b"),
+        (3.4, r"\bstretch(?:es)? of (?:\w+ ){0,2}(?:steps?|updates?|iterations?|batches)\b|\b(?:bad|slow|quiet|good|fast) (?:stretch|phase|period|spell)(?:es|s)?\b|\b(?:come|comes|coming|back|again|returns?|recur\w*|repeats?|happens?)\b[^.?!]{0,20}\bevery (?:about |roughly |around |~)?\d+ (?:to \d+ )?(?:steps|updates|iterations|min\w*|seconds)"),
+        (3.8, r"\b(?:each|every) (?:save|checkpoint|eval\w*|validation)\b[^.?!]{0,50}\b(?:pauses?|stalls?|stands|stops for|waits)|\bgoes on, (?:stands|stops|stalls)\b|\b(?:slow\w*|stands?|stops?|pauses?|drops?|stalls?|freezes?)\b(?:(?!restart|reboot|kill|never|until i)[^?!]){0,110}" + _RETURNS),
     ),
     "question": (
-        (2.6, r"\bis (?:this|that|it|there|the|rank \d+|gpu \d+)\b[^.?!]{0,60}\b(?:bad|normal|expected|ok|okay|fine|harmless|a problem|a concern|right|wrong|safe|intended|supposed|serious|dangerous|needed|necessary|possible)\b[^.?!]{0,40}\?"),
+        (1.8, r"\bwhat(?:'s| is| have i| have we| did i| do i| am i)\b[^.?!]{0,40}\b(?:wrong|broken|misconfigur\w+|missing|off)\b[^.?!]{0,40}\?|\btoo (?:low|high|slow|much|little)\b[^.?!]{0,40}\?|\bisn'?t it\?|\bright\?\s*$|\bor is (?:it|that|this|the)\b[^.?!]*\?|\bbug in [^.?!]{0,30},? or\b"),
+        (1.8, r"\b(?:is|are|does|do|did|should|will|would)\b (?:i |my |our |the |nccl |every |each |a |we |this |that )[^.?!]{0,90}\b(?:wrong|broken|bad|hurt\w*|los(?:e|ing)|wast(?:e|ing)|damaged?|occupied|reboot|restart|stop it|eating|on the same data|gain nothing|hang or|die)\b[^.?!]{0,40}\?"),
+        (1.8, r"\bloss (?:still )?(?:goes down|decreases|falls|converges|is (?:fine|falling|right|the same))|\bprints? (?:its|the|all) results?\b|\bexit code (?:is |was )?0\b|\b(?:run|job|example|test|training|it)s? (?:all )?(?:runs?|goes|went) through\b|\b(?:files|results?) (?:are|is|were) (?:all )?(?:complete|there|correct|right|ok)\b|\bspeed is (?:what|as|the same as)\b|\bwhich i expected\b|\bas expected\b"),
+        (2.6, r"\bis (?:this|that|it|there|the|rank \d+|gpu \d+)\b[^.?!]{0,60}\b(?:bad|good|reasonable|typical|to be expected|normal|expected|ok|okay|fine|harmless|a problem|a concern|right|wrong|safe|intended|supposed|serious|dangerous|needed|necessary|possible)\b[^.?!]{0,40}\?"),
         (2.6, r"\b(?:is|are) [\"'“`‘][^\n]{3,160}[\"'”`’] (?:\w+ ){0,3}(?:bad|harmless|ok|okay|normal|expected|fine|wrong|serious|a problem|an error)\b"),
-        (2.6, r"^\W*(?:is|are) [^.?!]{3,120}\b(?:normal|expected|ok|okay|enough|good|bad|reasonable|typical|fine|low|high)\b[^.?!]{0,30}\?"),
+        (2.6, r"^\W*(?:is|are) (?:[^.?!]|\.\d){3,120}\b(?:normal|expected|ok|okay|enough|good|bad|reasonable|typical|fine|low|high)\b[^.?!]{0,30}\?"),
         (2.6, r"\b(?:should|do|must|need) (?:i|we) (?:be )?(?:worr\w+|concern\w+|care|ignore|lose|fix|bother|react|do anything)\b|\bharmless\b|\bsafe to ignore|\bcan (?:i|we) ignore\b|\bworr(?:y|ied|ying) (?:about|me|us)\b|\bscar(?:y|es)\b"),
-        (2.4, r"\bwhat (?:does|do|did) [^.?!]{0,70}\bmean\b|\bwhat is the meaning\b|\bmeaning of\b|\bwhich (?:one|of them|figure|number)\b[^.?!]{0,40}\b(?:true|right|correct|real)\b|\bsupposed to\b"),
+        (2.4, r"\bcan (?:it|this|that) be (?:better|improved|more|right|true|correct)\b|\bwhich of\b[^.?!]{0,60}\?|\bwhat (?:does|do|did) [^.?!]{0,70}\bmean\b|\bwhat is the meaning\b|\bmeaning of\b|\bwhich (?:one|of them|figure|number)\b[^.?!]{0,40}\b(?:true|right|correct|real)\b|\bsupposed to\b"),
         (2.0, r"\bwhat did (?:i|we) (?:install|do|set|configure|miss)\b[^.?!]{0,30}\?|\bdo (?:i|we) lose\b|\bwhy (?:does|do|is|are) [^.?!]{0,80}\b(?:print|show|report|say|log|warn|differ|different)|\bhow (?:do|can|should) (?:i|we) (?:launch|choose|read|interpret|measure|calculate|compute|check|verify|use|set up|configure)\b"),
         (1.6, r"\bwarnings?\b|\bmessages? (?:look|about|like|mean)|\bno plugin found|\bflood of\b|\blooks? (?:right|fine|good|correct|ok|normal)\b|\bresults? (?:are|is) (?:right|correct|fine)|\bfirst test of\b|\bjust (?:wondering|curious|asking|want to know)\b|\bcurious\b|\bwonder(?:ing)?\b|\bgeneral question|\bjust a question"),
         (0.4, r"\?"),
@@ -84,7 +109,7 @@ _START = regex(
     r"\b(?:rendezvous|rdzv|at start|at start-?up|join(?:ing)?|master|store|connect\w*|init_process_group|before a single step|getting past|gets? past|first barrier)\b"
 )
 _AT_ONCE = regex(r"\b(?:right after|immediately|at once|straight away|right away|instantly|as soon as|right at)\b")
-_ONE_QUESTION = regex(r"^\W*(?:is|are|does|do|should|what|which|can)\b[^.?!]*\?\s*$")
+_ONE_QUESTION = regex(r"^\W*(?:is|are|does|do|should|what|which|can)\b(?:[^.?!]|\.\d)*\?\s*$")
 _TIMEOUT = r"\b(?:times? out|timed out|timing out|timeouts?|time-outs?|gives? up|gave up)\b"
 
 #: Least weight from which a text is taken to tell of a symptom at all.
@@ -93,7 +118,13 @@ ENOUGH = 1.4
 
 def scores(text: str) -> dict[str, float]:
     """The weight of each symptom in a text."""
+    return _scores(text)[0]
+
+
+def _scores(text: str) -> tuple[dict[str, float], float]:
+    """The weight of each symptom, and the strongest single cue of a trouble."""
     total: dict[str, float] = {}
+    clearest = 0.0
     for name, cues in CUES.items():
         sum_, strongest = 0.0, 0.0
         for weight, pattern in cues:
@@ -103,8 +134,10 @@ def scores(text: str) -> dict[str, float]:
             strongest = max(strongest, best)
             sum_ += best
         total[name] = strongest + 0.4 * (sum_ - strongest)
+        if name != "question":
+            clearest = max(clearest, strongest)
     _timeouts(text, total)
-    return total
+    return total, clearest
 
 
 def _weight(text: str, start: int, end: int, weight: float, name: str) -> float:
@@ -163,7 +196,7 @@ def _timeouts(text: str, total: dict[str, float]) -> None:
 
 def symptom_of(text: str) -> str | None:
     """The symptom that a text tells of, or None where it tells of none."""
-    total = scores(text)
+    total, clearest = _scores(text)
     if total["question"] >= 2.5 and _ONE_QUESTION.match(text) and not _dies(text) and total["hang"] < ENOUGH:
         return "question"
     trouble = max(("crash", "hang", "jitter", "slow"), key=lambda s: total[s])
@@ -175,8 +208,10 @@ def symptom_of(text: str) -> str | None:
         and total["slow"] < 2.5
     ):
         return "question"
+    if total["question"] >= 1.6 and clearest < 2.2 and text.rstrip().endswith("?"):
+        return "question"
     if total["question"] >= 2.0 and total["question"] > total[trouble] + (0.0 if trouble == "slow" else -0.4):
         return "question"
     if total[trouble] >= ENOUGH:
         return trouble
-    return "question" if total["question"] >= 2.0 else None
+    return "question" if total["question"] >= 1.6 else None

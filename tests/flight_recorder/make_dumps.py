@@ -21,14 +21,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Set:
-    """One job. `keep` lists the dumps that are handed over (None: all that there are); `torn` those that are cut off."""
+    """One job. `lost` are ranks whose dumps are left out of the set, `torn` those whose dumps are cut off."""
 
     name: str
     fault: str
@@ -46,7 +46,6 @@ class Set:
     where: str = "dp"
     lost: tuple[int, ...] = ()
     torn: tuple[int, ...] = ()
-    extra: dict[str, Any] = field(default_factory=dict)
 
 
 def sets() -> list[Set]:
@@ -241,6 +240,7 @@ class Job:
             dist.all_reduce(value, group=group)
 
     def fail(self, fault: str) -> None:
+        job = self.job
         if fault == "sigkill":
             os.kill(os.getpid(), signal.SIGKILL)
         elif fault == "sigstop":
@@ -252,7 +252,7 @@ class Job:
         elif fault == "loader":
             time.sleep(600)
         elif fault == "early":
-            self.job = Set(**{**self.job.__dict__, "steps": 0})
+            self.job = replace(job, steps=0)
             raise StopIteration
         elif fault == "exception":
             raise ValueError("bad batch")

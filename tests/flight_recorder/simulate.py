@@ -117,6 +117,13 @@ class Simulation:
             state.gpu_stop = at
             state.reported = set(range(max(0, at - self.chance.randrange(3, 20))))
 
+    def took_effect(self, rank: int) -> bool:
+        """Whether the job came so far that the fault of a rank was felt."""
+        state = self.states[rank]
+        if state.reported is not None:
+            return bool(state.done - state.reported) or state.queued > (state.gpu_stop or 0)
+        return state.queued >= (state.cpu_stop or 0) or (state.gpu_stop is not None and state.queued > state.gpu_stop)
+
     def run(self) -> None:
         moving = True
         while moving:

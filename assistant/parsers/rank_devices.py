@@ -1,0 +1,58 @@
+r"""Which GPU each rank of a host says it uses.
+
+    Rank 1 using device cuda:0
+    Process rank: 1, device: cuda:0, n_gpu: 1, distributed training: True
+    | distributed init (rank 3): env://, gpu 3
+    Local process index: 3
+    Device: cuda:0
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+
+from assistant.facts import Fact, Subject
+from assistant.intake.document import Document
+
+NAME = "devices of the ranks"
+TRIGGERS = ("cuda:", "rocess index: ", "(rank ", "using GPU ", "using device ")
+
+
+@cache
+def _one_line() -> re.Pattern[str]:
+    return re.compile(
+        r"(?i)\b(?P<local>local[ _]?)?(?:process )?rank[ :=\[(]*(?P<rank>\d+)\b[\])]?[^\n]{0,60}?"
+        r"\b(?:device|gpu|cuda)(?: id| index)?[ :=]*(?:cuda:)?(?P<device>\d{1,2})\b(?!\.\d)"
+    )
+
+
+@cache
+def _block() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    return re.compile(r"Local process index: (\d+)\s*$"), re.compile(r"Device: cuda:(\d+)\s*$")
+
+
+def parse(document: Document) -> Iterable[Fact]:
+    index_line, device_line = _block()
+    local: str | None = None
+    for number, text in enumerate(document.messages):
+        if len(text) > 400 or "NCCL INFO" in text or "NCCL WARN" in text:
+            continue
+        found = index_line.search(text)
+        if found:
+            local = found[1]
+            continue
+        found = device_line.search(text)
+        if found and local is not None:
+            yield _fact("rank.device_local", int(found[1]), local, document, number)
+            local = None
+            continue
+        found = _one_line().search(text)
+        if found and "out of memory" not in text and "Error" not in text:
+            key = "rank.device_local" if found["local"] else "rank.device"
+            yield _fact(key, int(found["device"]), found["rank"], document, number)
+
+
+def _fact(key: str, device: int, rank: str, document: Document, number: int) -> Fact:
+    return Fact(key, device, document.origin(number), Subject("rank", str(int(rank))))
