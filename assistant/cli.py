@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, Literal, Optional
+from typing import Annotated, Literal
 
 import typer
 
 from assistant import __version__
-from assistant.errors import UserError
+from assistant.errors import UserError, strict
 
 app = typer.Typer(
     help="Finds out why distributed training is slow, hangs or fails between nodes.",
@@ -40,7 +40,7 @@ def start(
 @app.command()
 def chat(
     plain: Annotated[bool, typer.Option("--plain", help="Line by line, for pipes and screen readers.")] = False,
-    attach: Annotated[Optional[list[str]], typer.Option("--attach", help="A file to begin with; may be repeated.")] = None,
+    attach: Annotated[list[str] | None, typer.Option("--attach", help="A file to begin with; may be repeated.")] = None,
 ) -> None:
     """Open the conversation: describe the trouble, answer a question or two, get the cause and its fix."""
     from assistant.commands.chat import chat as run
@@ -50,15 +50,15 @@ def chat(
 
 @app.command()
 def triage(
-    paths: Annotated[Optional[list[str]], typer.Argument(metavar="PATH...", help="Files, folders, archives, or - for standard input.")] = None,
-    say: Annotated[Optional[list[str]], typer.Option("--say", metavar="TEXT", help="What the trouble is, in your own words.")] = None,
+    paths: Annotated[list[str] | None, typer.Argument(metavar="PATH...", help="Files, folders, archives, or - for standard input.")] = None,
+    say: Annotated[list[str] | None, typer.Option("--say", metavar="TEXT", help="What the trouble is, in your own words.")] = None,
     fact: Annotated[
-        Optional[list[str]],
+        list[str] | None,
         typer.Option("--fact", metavar="KEY=VALUE", help="Something you know: nodes=2, gpus_per_node=8, gpu=A100, network='infiniband HDR', gpu_state=idle, framework=pytorch, or any other."),
     ] = None,
     as_json: Json = False,
     form: Annotated[Literal["text", "md", "html"], typer.Option("--format", help="Form of the result.")] = "text",
-    output: Annotated[Optional[str], typer.Option("-o", "--output", metavar="FILE", help="Write the result to FILE.")] = None,
+    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Write the result to FILE.")] = None,
 ) -> None:
     """Diagnose from logs, scripts and tool output at once.
 
@@ -77,7 +77,7 @@ def triage(
 
 @app.command()
 def causes(
-    cause: Annotated[Optional[str], typer.Argument(help="Show this cause whole.")] = None,
+    cause: Annotated[str | None, typer.Argument(help="Show this cause whole.")] = None,
     as_json: Json = False,
 ) -> None:
     """List the causes that are told apart, or show one with its explanation, checks and fixes."""
@@ -99,6 +99,22 @@ def knowledge_check(only: Annotated[str, typer.Argument(help="Only files whose p
     raise typer.Exit(1 if count else 0)
 
 
+@knowledge_app.command("learn")
+def knowledge_learn() -> None:
+    """Make the word model anew from the tellings (needs the extra `words`)."""
+    from knowledge.check import full_base
+    from knowledge.words import FILE, learn, training_texts
+
+    full, problems = full_base()
+    if problems:
+        raise UserError("the knowledge base has mistakes", "`ncclinic knowledge check` lists them.")
+    try:
+        learn(training_texts(full))
+    except ImportError:
+        raise UserError("scikit-learn is needed to learn", "pip install 'ncclinic[words]'") from None
+    print(f"wrote {FILE}", file=sys.stderr)
+
+
 def main() -> None:
     """Entry point: errors that a user can mend are told in two lines, without a traceback."""
     from knowledge.load import KnowledgeError
@@ -115,6 +131,12 @@ def main() -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
+    except Exception as error:
+        if strict():
+            raise
+        print(f"ncclinic: a defect of ncclinic itself: {type(error).__name__}: {error}", file=sys.stderr)
+        print("  Please report it with what NCCLINIC_STRICT=1 shows in addition.", file=sys.stderr)
+        sys.exit(2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)

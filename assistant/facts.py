@@ -93,6 +93,8 @@ class CaseFile:
     hits: dict[str, Hit] = field(default_factory=dict)
     says: list[str] = field(default_factory=list)
     inputs: list[Input] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
+    """What the user wrote in sentences: `says` without stated facts and answers."""
     _index: dict[str, list[Fact]] = field(default_factory=dict, repr=False)
     _indexed: int = field(default=0, repr=False)
 

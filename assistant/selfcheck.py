@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from assistant.diagnosis.conditions import holds
-from assistant.facts import CaseFile
+from assistant.facts import CaseFile, Fact, Origin
 from assistant.intake.document import Document
 from assistant.triage import build
 from knowledge.check import full_base, references
@@ -19,7 +19,9 @@ def case_of(example: dict[str, Any], kb: Knowledge) -> CaseFile:
     documents = [Document(example.get("name", "example.log"), example["log"])] if example.get("log") else []
     says = [example["say"]] if example.get("say") else []
     stated = [(k, str(v)) for k, v in example.get("facts", {}).items()]
-    return build(kb, says=says, stated=stated, documents=documents)
+    case = build(kb, says=says, stated=stated, documents=documents)
+    case.add(Fact(key, value, Origin("tool")) for key, value in example.get("known", {}).items())
+    return case
 
 
 def check_rule(rule: dict[str, Any], kb: Knowledge) -> Iterator[str]:

@@ -30,6 +30,7 @@ def complete(case: CaseFile, kb: Knowledge, says: Iterable[str], stated: Iterabl
     """Adds what the user says and states to a case file of attachments, and all that follows."""
     for sentence in map(typed, says):
         case.says.append(sentence)
+        case.sentences.append(sentence)
         case.add(read_sentence(sentence))
     for key, value in stated:
         try:

@@ -5,6 +5,7 @@ Prints, for each band of the first cause's probability, how often the first caus
 
 from __future__ import annotations
 
+import itertools
 import sys
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def main(folders: list[str]) -> None:
             elif found.findings:
                 rows.append((found.findings[0].probability, found.findings[0].id in truth))
     print("probability   cases   mean said   right")
-    for low, high in zip(BANDS, BANDS[1:], strict=False):
+    for low, high in itertools.pairwise(BANDS):
         band = [(p, right) for p, right in rows if low <= p < high]
         if band:
             said, right = (sum(x) / len(band) for x in zip(*band, strict=True))

@@ -13,7 +13,6 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from knowledge import schema
-from knowledge.wordlist import terms
 from knowledge.load import ROOT, KnowledgeError, pattern_id, read_cache, write_cache
 
 M = TypeVar("M", bound=BaseModel)
@@ -188,7 +187,6 @@ def compile_knowledge(root: Path = ROOT, *, lenient: bool = False) -> dict[str, 
     for entry in signatures.values():
         for field in ("examples", "sources", "_file"):
             entry.pop(field)
-    words = word_model(causes, full["tellings"])
     patterns: dict[str, str] = {}
     for cause in causes.values():
         for rule in cause["evidence"]:
@@ -209,31 +207,7 @@ def compile_knowledge(root: Path = ROOT, *, lenient: bool = False) -> dict[str, 
         "placeholders": placeholders,
         "tree": tree,
         "patterns": patterns,
-        "words": words,
     }
-
-
-def word_model(causes: dict[str, dict[str, Any]], tellings: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """How often each term stands in the descriptions of each cause: `counts[term][cause]`, and the totals.
-
-    A term counts once a description. Besides the tellings the users' sentences of the rules' own examples are read."""
-    counts: dict[str, dict[str, int]] = {}
-    totals: dict[str, int] = {}
-    for name, cause in causes.items():
-        texts = list(tellings.get(name, {}).get("tellings", ()))
-        texts += [cause["shows"], cause["title"]]
-        for rule in cause["evidence"]:
-            if "against" not in rule["strength"] and rule["strength"] != "rules-out":
-                texts += [e["say"] for e in rule["examples"]["hit"] if e.get("say")]
-        for text in texts:
-            for term in sorted(set(terms(text))):
-                row = counts.setdefault(term, {})
-                row[name] = row.get(name, 0) + 1
-    counts = {term: row for term, row in counts.items() if sum(row.values()) > 1}
-    for row in counts.values():
-        for name, count in row.items():
-            totals[name] = totals.get(name, 0) + count
-    return {"counts": counts, "totals": totals}
 
 
 def _register(leaf: dict[str, Any], patterns: dict[str, str]) -> None:

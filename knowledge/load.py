@@ -12,13 +12,16 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from knowledge.words import WordModel
 
 ROOT = Path(__file__).parent
-FORMAT = 4
+FORMAT = 5
 """Raised whenever the compiled form changes."""
 
 
@@ -26,7 +29,7 @@ class KnowledgeError(Exception):
     """The knowledge base has mistakes; the message names file, line and what is wrong, one mistake a line."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Knowledge:
     """The compiled knowledge base: plain dictionaries, without the examples (those are for the tests)."""
 
@@ -39,8 +42,13 @@ class Knowledge:
     patterns: dict[str, str]
     """Pattern of every `log` or `text` condition in evidence rules and fixes, by the scanner's id (`log:` and a digest)."""
     fingerprint: str
-    words: dict[str, Any] = field(default_factory=dict)
-    """The word model of the tellings: counts of terms by cause."""
+
+    @cached_property
+    def words(self) -> WordModel:
+        """The word model of the tellings, opened when it is first needed."""
+        from knowledge.words import WordModel
+
+        return WordModel()
 
 
 def pattern_id(pattern: str) -> str:

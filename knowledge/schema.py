@@ -91,6 +91,8 @@ class Example(Model):
     say: str | None = None
     log: str | None = None
     facts: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    known: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    """Facts that only a comparison of many files yields, given directly."""
     name: str = "example.log"
     """Name of the attachment, where it matters (job.sbatch, ds_config.json)."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from functools import lru_cache
 
 _STOP = frozenset(
-    """a an the and or but if of to in on at for with from by is are was were be been being it its this that these those i we you my our
-    your they them their he she as so do does did have has had can could would should will just then than there here what which who
-    how why when where all any each some more most very too also only even still into over under about up down out off me us am""".split()
+    ["a", "an", "the", "and", "or", "but", "if", "of", "to", "in", "on", "at", "for", "with", "from", "by", "is", "are", "was", "were", "be", "been", "being", "it", "its", "this", "that", "these", "those", "i", "we", "you", "my", "our", "your", "they", "them", "their", "he", "she", "as", "so", "do", "does", "did", "have", "has", "had", "can", "could", "would", "should", "will", "just", "then", "than", "there", "here", "what", "which", "who", "how", "why", "when", "where", "all", "any", "each", "some", "more", "most", "very", "too", "also", "only", "even", "still", "into", "over", "under", "about", "up", "down", "out", "off", "me", "us", "am"]
 )
 _WORD = re.compile(r"[a-z][a-z0-9_/+.-]*[a-z0-9]|[a-z]|\d+(?:[.,]\d+)*\s?(?:%|percent\b)?")
 _ENDINGS = ("ingly", "edly", "ing", "edly", "ed", "ies", "es", "s", "ly")
@@ -34,4 +33,4 @@ def terms(text: str) -> list[str]:
             words.append("#%" if word.rstrip().endswith(("%", "percent")) else "#")
         elif word not in _STOP:
             words.append(stem(word))
-    return words + [f"{a}_{b}" for a, b in zip(words, words[1:], strict=False)]
+    return words + [f"{a}_{b}" for a, b in itertools.pairwise(words)]

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+os.environ["NCCLINIC_STRICT"] = "1"
 os.environ.setdefault("XDG_CACHE_HOME", str(Path(tempfile.gettempdir()) / "ncclinic-tests-cache"))
 
-from knowledge.load import Knowledge, knowledge  # noqa: E402
+from knowledge.load import Knowledge, knowledge
 
 
 @pytest.fixture(scope="session")

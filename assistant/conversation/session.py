@@ -143,6 +143,7 @@ class Session:
         for event in active:
             if isinstance(event, Said):
                 case.says.append(event.text)
+                case.sentences.append(event.text)
                 _tell(told, _facts_of(event.text, told))
             elif isinstance(event, Answered) and event.value is not None:
                 origin = Origin("answer", quote=event.text[:240])

@@ -10,6 +10,7 @@ import pkgutil
 from functools import cache
 from pathlib import Path
 
+from assistant.errors import strict
 from assistant.facts import CaseFile, Fact
 
 
@@ -20,10 +21,15 @@ def _modules() -> list[str]:
 
 def derive(case: CaseFile) -> list[Fact]:
     """All derived facts. `case` itself is left as it is."""
-    work = CaseFile(list(case.facts), case.hits, case.says, case.inputs)
+    work = CaseFile(list(case.facts), case.hits, case.says, case.inputs, case.sentences)
     new: list[Fact] = []
     for name in _modules():
-        found = list(importlib.import_module(f"assistant.derive.{name}").derive(work))
+        try:
+            found = list(importlib.import_module(f"assistant.derive.{name}").derive(work))
+        except Exception:
+            if strict():
+                raise
+            continue
         work.add(found)
         new += found
     return new

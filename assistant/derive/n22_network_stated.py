@@ -1,6 +1,6 @@
 """Network figures under keys of the user's own: round trips and MTUs, and a GID index that nobody set.
 
-    round_trip_ms_worst_pair: 2        ping_between_nodes: 35 ms        mtu_node1: 9000 and mtu_node2: 1500
+    rtt_ms_between_racks: 3        ping_between_nodes: 35 ms        mtu_node1: 9000 and mtu_node2: 1500
 """
 
 from __future__ import annotations

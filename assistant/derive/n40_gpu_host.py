@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 from statistics import median
 
 from assistant.facts import CaseFile, Fact, Origin, Subject
@@ -10,15 +11,19 @@ from assistant.facts import CaseFile, Fact, Origin, Subject
 Group = tuple[str | None, str | None]
 """File and host: GPUs that were shown together."""
 
+Series = Callable[[str], dict[Group, dict[str, tuple[float, Origin]]]]
+"""Medians of the values of each GPU for a key."""
+
 
 def derive(case: CaseFile) -> Iterable[Fact]:
-    yield from _odd_ones(case)
-    yield from _busy_and_cool(case)
-    yield from _pcie(case)
-    yield from _power_limit(case)
+    series = cache(partial(_series, case))
+    yield from _odd_ones(series)
+    yield from _busy_and_cool(series)
+    yield from _pcie(case, series)
+    yield from _power_limit(series)
     yield from _cpus(case)
     yield from _driver(case)
-    yield from _matrix(case)
+    yield from _matrix(case, series)
 
 
 def _series(case: CaseFile, key: str) -> dict[Group, dict[str, tuple[float, Origin]]]:
@@ -28,7 +33,11 @@ def _series(case: CaseFile, key: str) -> dict[Group, dict[str, tuple[float, Orig
         if fact.subject.kind == "gpu" and isinstance(fact.value, int | float) and fact.origin.kind in ("tool", "log", "probe"):
             group = (fact.origin.file, fact.subject.name.rpartition(":")[0] or fact.origin.host)
             values.setdefault(group, {}).setdefault(fact.subject.name, []).append((float(fact.value), fact.origin))
-    return {g: {n: (median(v for v, _ in seen), seen[0][1]) for n, seen in gpus.items()} for g, gpus in values.items()}
+    return {g: {n: (_middle(seen), seen[0][1]) for n, seen in gpus.items()} for g, gpus in values.items()}
+
+
+def _middle(seen: list[tuple[float, Origin]]) -> float:
+    return seen[0][0] if len(seen) == 1 else median(v for v, _ in seen)
 
 
 def _derived(origin: Origin) -> Origin:
@@ -39,9 +48,9 @@ def _gpu(name: str) -> Subject:
     return Subject("gpu", name)
 
 
-def _odd_ones(case: CaseFile) -> Iterator[Fact]:
-    utils, clocks = _series(case, "gpu.util"), _series(case, "gpu.sm_clock_mhz")
-    powers, temps, used = _series(case, "gpu.power_w"), _series(case, "gpu.temp_c"), _series(case, "gpu.mem_used_mib")
+def _odd_ones(series: Series) -> Iterator[Fact]:
+    utils, clocks = series("gpu.util"), series("gpu.sm_clock_mhz")
+    powers, temps, used = series("gpu.power_w"), series("gpu.temp_c"), series("gpu.mem_used_mib")
     for group, gpus in {**clocks, **utils, **powers, **temps, **used}.items():
         if len(gpus) < 3:
             continue
@@ -93,10 +102,10 @@ def _fuller(gpus: dict[str, tuple[float, Origin]]) -> Iterator[Fact]:
         yield Fact("gpu.odd_one_out", f"memory {value:g} MiB (peers {middle:g} MiB)", _derived(origin), _gpu(name))
 
 
-def _busy_and_cool(case: CaseFile) -> Iterator[Fact]:
+def _busy_and_cool(series: Series) -> Iterator[Fact]:
     """Full utilisation at less than 40 % of the power limit: a kernel spins and waits."""
-    powers, caps = _series(case, "gpu.power_w"), _series(case, "gpu.power_cap_w")
-    for group, utils in _series(case, "gpu.util").items():
+    powers, caps = series("gpu.power_w"), series("gpu.power_cap_w")
+    for group, utils in series("gpu.util").items():
         both = [(powers.get(group, {}).get(n), caps.get(group, {}).get(n), v) for n, v in utils.items() if v[0] >= 95]
         known = [(p[0] / c[0], v[1]) for p, c, v in both if p and c and c[0] > 0]
         if known and 2 * len(known) >= len(utils) and max(share for share, _ in known) < 0.4:
@@ -104,10 +113,10 @@ def _busy_and_cool(case: CaseFile) -> Iterator[Fact]:
             yield Fact("gpu.all_busy_low_power", True, _derived(known[0][1]), subject)
 
 
-def _pcie(case: CaseFile) -> Iterator[Fact]:
-    widths, widest = _series(case, "gpu.pcie_width_now"), _series(case, "gpu.pcie_width_max")
-    gens, highest = _series(case, "gpu.pcie_gen_now"), _series(case, "gpu.pcie_gen_max")
-    utils = _series(case, "gpu.util")
+def _pcie(case: CaseFile, series: Series) -> Iterator[Fact]:
+    widths, widest = series("gpu.pcie_width_now"), series("gpu.pcie_width_max")
+    gens, highest = series("gpu.pcie_gen_now"), series("gpu.pcie_gen_max")
+    utils = series("gpu.util")
     states = {f.subject.name: str(f.value) for f in case.about("gpu.pstate")}
     for group, gpus in {**gens, **widths}.items():
         for name in gpus:
@@ -127,9 +136,9 @@ def _pcie(case: CaseFile) -> Iterator[Fact]:
                 yield Fact("gpu.pcie_below_max", ", ".join(parts), _derived(origin), _gpu(name))
 
 
-def _power_limit(case: CaseFile) -> Iterator[Fact]:
-    caps = _series(case, "gpu.power_cap_w")
-    defaults = _series(case, "gpu.power_default_w")
+def _power_limit(series: Series) -> Iterator[Fact]:
+    caps = series("gpu.power_cap_w")
+    defaults = series("gpu.power_default_w")
     for group, gpus in caps.items():
         middle = median(v for v, _ in gpus.values())
         for name, (cap, origin) in gpus.items():
@@ -157,11 +166,11 @@ def _driver(case: CaseFile) -> Iterator[Fact]:
         yield Fact("fabric_manager", "mismatch", _derived(fabric.origin), fabric.subject)
 
 
-def _matrix(case: CaseFile) -> Iterator[Fact]:
+def _matrix(case: CaseFile, series: Series) -> Iterator[Fact]:
     low, high = case.best("gpu.p2p_bw_min_gbs"), case.best("gpu.p2p_bw_max_gbs")
     if low and high and isinstance(low.value, int | float) and isinstance(high.value, int | float):
         yield Fact("gpu.p2p_bw_uneven", low.value < 0.6 * high.value, _derived(low.origin), low.subject)
-    total, used = _series(case, "gpu.mem_total_mib"), _series(case, "gpu.mem_used_mib")
+    total, used = series("gpu.mem_total_mib"), series("gpu.mem_used_mib")
     for group, gpus in used.items():
         for name, (value, origin) in gpus.items():
             size = total.get(group, {}).get(name)

@@ -95,7 +95,7 @@ def _tensor_parallel(case: CaseFile) -> Iterator[Fact]:
         yield Fact("config.tp_spans_nodes", True, Origin("derived"))
 
 
-_PLACE = re.compile(r"\b(?:batch|step|iteration|it|iter|minibatch)(?:es|s)?\W{0,3}(?:number |no\.? )?(?P<n>\d{1,7}) ?(?:of|/|out of) ?(?P<total>\d{1,7})\b|\b(?P<n2>\d{1,7}) ?(?:of|/|out of) ?(?P<total2>\d{1,7}) (?:batches|steps|iterations)", re.IGNORECASE)
+_PLACE = re.compile(r"\b(?:batch|step|iteration|it|iter|minibatch)(?:es|s)?\W{0,3}(?:number |no\.? )?(?P<n>\d{1,7}) ?(?:of|/|out of) ?(?P<total>\d{1,7})\b|\b(?P<n2>\d{1,7}) ?(?:of|/|out of) ?(?P<total2>\d{1,7}) (?:batches|steps|iterations)|\bat (?P<n3>\d{2,7}) ?/ ?(?P<total3>\d{2,7})\b", re.IGNORECASE)
 _SAMPLES = re.compile(r"\b(?P<n>\d[\d,]{1,9}) (?:\w+ )?(?:samples|images|examples|rows|items|files|sequences|documents|records|utterances)\b", re.IGNORECASE)
 _RANKS = re.compile(r"\b(?P<n>\d{1,4}) ?(?:x )?(?:\w+ )?(?:gpus|ranks|processes|cards|devices)\b", re.IGNORECASE)
 
@@ -105,7 +105,7 @@ def _stated_counts(case: CaseFile) -> Iterator[Fact]:
     for sentence in case.says:
         place = _PLACE.search(sentence)
         if place is not None:
-            number, total = int(place["n"] or place["n2"]), int(place["total"] or place["total2"])
+            number, total = int(place["n"] or place["n2"] or place["n3"]), int(place["total"] or place["total2"] or place["total3"])
             if total >= 10 and total - max(3, total // 200) <= number <= total:
                 yield Fact("progress.said_at_end", True, Origin("derived", quote=place[0]))
         samples, ranks = _SAMPLES.search(sentence), _RANKS.search(sentence)

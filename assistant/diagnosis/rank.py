@@ -14,7 +14,6 @@ from assistant.diagnosis.wording import Wording, wording
 from assistant.facts import CaseFile, Origin
 from knowledge.load import Knowledge
 
-
 WORDING = "wording"
 """Name of the evidence that comes from the user's choice of words."""
 
@@ -74,7 +73,7 @@ def rank(case: CaseFile, kb: Knowledge) -> list[Ranked]:
     symptom = case.value("symptom")
     leads = lead_failures(case, kb)
     hints = told_evidence(case, kb)
-    worded = wording(case.says, kb.words)
+    worded = wording(case.sentences, kb.words)
     ranked = []
     for name, cause in kb.causes.items():
         item = Ranked(name, base_rate(cause, str(symptom) if symptom else None), evidence=_evidence(cause, case, leads))

@@ -1,29 +1,25 @@
-"""How alike a user's words are to the ways in which people describe each cause (`knowledge/tellings`).
-
-A plain count of words, no grammar: each cause has some dozens of example descriptions; words and pairs of neighbouring words that
-are commoner among a cause's descriptions than among all others speak for it. The result is a hint in log-odds, bounded on
-both sides, and it names the words that made it.
-"""
+"""How alike a user's words are to the ways in which people describe each cause, as a bounded hint that names the words."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
-from knowledge.wordlist import terms
-
-SMOOTHING = 24.0
-"""Words that each cause is credited with in the proportions of all causes together (Dirichlet prior)."""
-
-SHARPNESS = 0.5
-"""Share of the summed log-likelihood that counts: words are not independent, so less than all of it."""
-
-ROOT = 0.5
-"""The sum over n words grows as n to this power: long stories repeat themselves."""
+TRUST = 0.7
+"""Share of the model's log-odds that counts: it knows the words only, and not what stands in the attachments."""
 
 LOWEST, HIGHEST = -1.6, 2.6
 """Bounds of the hint, in log-odds."""
+
+FEWEST = 5
+"""Words below which nothing is concluded."""
+
+
+class Words(Protocol):
+    """The word model (`knowledge.words.WordModel`)."""
+
+    def log_shares(self, texts: list[str]) -> tuple[dict[str, float], dict[str, list[tuple[float, str]]]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,33 +30,16 @@ class Wording:
     words: tuple[str, ...]
 
 
-def wording(says: list[str], model: dict[str, Any]) -> dict[str, Wording]:
+def wording(sentences: list[str], model: Words) -> dict[str, Wording]:
     """The hint for every cause, or nothing where the user said too little to tell."""
-    counts: dict[str, dict[str, int]] = model.get("counts", {})
-    totals: dict[str, int] = model.get("totals", {})
-    known = sorted({t for say in says for t in terms(say)} & counts.keys())
-    if len(known) < 4 or not totals:
+    if sum(len(s.split()) for s in sentences) < FEWEST:
         return {}
-    everything = model.get("everything") or sum(totals.values())
-    parts: dict[str, list[tuple[float, str]]] = {cause: [] for cause in totals}
-    for term in known:
-        row = counts[term]
-        background = sum(row.values()) / everything
-        for cause, total in totals.items():
-            share = (row.get(cause, 0) + SMOOTHING * background) / (total + SMOOTHING)
-            parts[cause].append((math.log(share / background), term))
-    scale = SHARPNESS / len(known) ** ROOT
-    scores = {cause: scale * sum(p for p, _ in pairs) for cause, pairs in parts.items()}
-    middle = _log_mean_exp(list(scores.values()))
+    shares, parts = model.log_shares(sentences)
+    even = math.log(max(len(shares), 1))
     return {
         cause: Wording(
-            min(max(score - middle, LOWEST), HIGHEST),
-            tuple(term.replace("_", " ") for p, term in sorted(parts[cause], key=lambda x: (-x[0], x[1]))[:5] if p > 0.5),
+            min(max(TRUST * (share + even), LOWEST), HIGHEST),
+            tuple(term.replace("_", " ") for _, term in sorted(parts.get(cause, ()), key=lambda x: (-x[0], x[1]))[:5]),
         )
-        for cause, score in scores.items()
+        for cause, share in shares.items()
     }
-
-
-def _log_mean_exp(values: list[float]) -> float:
-    top = max(values)
-    return top + math.log(sum(math.exp(v - top) for v in values) / len(values))

@@ -22,13 +22,13 @@ DEPTH = 40
 FRAMES = 6
 ENTRIES = 200_000
 
-_MARKS = (b"profiling_name", b"pg_config", b"collective_seq_id")
+MARKS = (b"profiling_name", b"pg_config", b"collective_seq_id")
 _LIBRARY = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]torch[/\\]|[/\\]lib[/\\]python3|^<")
 
 
 def dump_to_json(data: bytes, name: str) -> str | None:
     """The dump as JSON text; None where this is no flight recorder dump. `name` is that of the file, for messages."""
-    if len(data) > SIZE or not any(mark in data for mark in _MARKS):
+    if len(data) > SIZE or not any(mark in data for mark in MARKS):
         return None
     first = data[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if first in (b"{", b"["):

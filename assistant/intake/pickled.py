@@ -1,38 +1,35 @@
-"""Pickles of plain data (flight recorder dumps) as JSON, which is how every parser reads them."""
+"""Flight recorder dumps, pickled or JSON, as one JSON document each, which is how the parser reads them."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from assistant.facts import Input
 from assistant.intake.document import Document
+from assistant.intake.flight_dump import MARKS, SIZE, dump_to_json
 from assistant.intake.redact import redact
-from assistant.intake.safe_pickle import SIZE, PickleError, load
-from assistant.safe_text import safe_line
 
 
-def is_pickle(head: bytes) -> bool:
-    return head[:1] == b"\x80" and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")
+def is_dump(head: bytes) -> bool:
+    """Whether the first bytes can be those of a dump: any pickle, or JSON that has a dump's keys."""
+    if head[:1] == b"\x80":
+        return head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")
+    return head.lstrip()[:1] in (b"{", b"[") and any(mark in head for mark in MARKS)
 
 
-def read_pickle(record: Input, stream: Any) -> Document | None:
-    """The document of a pickle; None, with a note, where it holds more than plain data or can't be read."""
+def read_dump(record: Input, stream: Any) -> Document | None:
+    """The document of a dump; None, with a note, where it is another pickle or too large."""
     parts: list[bytes] = []
     while record.bytes <= SIZE and (block := stream.read(1 << 20)):
         parts.append(block)
         record.bytes += len(block)
-    record.kind = "binary"
-    try:
-        loaded = load(b"".join(parts))
-        text = json.dumps(loaded.value, default=str, skipkeys=True)
-    except (PickleError, TypeError, ValueError, RecursionError) as error:
-        record.notes.append(f"a Python pickle: left out. Nothing in a pickle is run, and this one can't be read as plain data ({safe_line(error)[:100]})")
+    text = dump_to_json(b"".join(parts), record.path)
+    if text is None:
+        what = f"larger than {SIZE >> 20} MiB" if record.bytes > SIZE else "not a flight recorder dump"
+        record.kind = "binary"
+        record.notes.append(f"a Python pickle or dump that is {what}: left out. Nothing in a pickle is ever run.")
         return None
-    if not isinstance(loaded.value, dict | list):
-        record.notes.append("a Python pickle: left out. It holds no records.")
-        return None
-    record.kind, record.lines = "text", 1
-    if loaded.truncated:
-        record.notes.append("a Python pickle that is cut off; what stands before that is used")
+    record.lines = 1
+    if '"_intake":{' in text:
+        record.notes.append("a flight recorder dump that is cut off or damaged; what stands before that is used")
     return Document(record.path, redact(text), origin_kind="tool")

@@ -109,12 +109,12 @@ def _guarded(parts: Iterator[tuple[str, Any]], source: Source) -> Iterator[tuple
 
 
 def _read(record: Input, stream: Any, source: Source) -> Iterator[Document]:
-    if stream.peek(2)[:1] == b"\x80":
-        from assistant.intake.pickled import is_pickle, read_pickle
+    if stream.peek(1)[:1] in (b"\x80", b"{", b"["):
+        from assistant.intake.pickled import is_dump, read_dump
 
-        if is_pickle(stream.peek(2)):
+        if is_dump(stream.peek()):
             try:
-                document = read_pickle(record, stream)
+                document = read_dump(record, stream)
             except (EOFError, ValueError, OSError) as error:
                 record.notes.append(f"not read to its end: {damage(error)}")
                 return

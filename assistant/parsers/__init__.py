@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from assistant.errors import strict
 from assistant.facts import Fact
 from assistant.intake.document import Document
 from knowledge.load import read_cache, write_cache
@@ -52,7 +53,13 @@ def parse(document: Document) -> tuple[list[Fact], list[str]]:
         if not any(t in document.text for t in triggers):
             continue
         module = importlib.import_module(f"assistant.parsers.{name}")
-        found: Iterable[Fact] = list(module.parse(document))
+        try:
+            found: Iterable[Fact] = list(module.parse(document))
+        except Exception as error:
+            if strict():
+                raise
+            kinds.append(f"{module.NAME} (could not be read: {type(error).__name__}; please report this)")
+            continue
         if found:
             facts += found
             kinds.append(module.NAME)

@@ -2,8 +2,8 @@
 
 Samples:
 
-    data/shards/train:
-    -rw-rw-r-- 1 user users 831825920 Jun  7 09:12 shard-000000.tar
+    set/a:
+    -rw-r--r-- 1 ann ml 1073741824 Mar 14 18:40 part-000000.tar
     train-00000-of-00004.parquet
     urls = "s3://bucket/imagenet-{000000..000146}.tar"
     Dataset has 3 shards, num_shards=3
@@ -24,7 +24,7 @@ _SUFFIX = r"(?:tar|tfrecords?|parquet|arrow|mds|jsonl?(?:\.(?:gz|zst))?|wds|reco
 _RANGE = re.compile(rf"\{{(?P<a>\d+)\.\.(?P<b>\d+)\}}[\w.-]*\.{_SUFFIX}\b")
 _OF = re.compile(r"[-_](?P<n>\d{4,6})-of-(?P<total>\d{4,6})\b")
 _FILE = re.compile(rf"(?:^|[\s/])(?P<name>[\w.-]*?\d{{2,}}[\w.-]*\.{_SUFFIX})\s*$")
-_SINGLE = re.compile(rf"^[-l]r[-w]\S{{7,9}}.*\s(?P<name>\S+\.{_SUFFIX})\s*$")
+_SINGLE = re.compile(r"^[-l]r[-w]\S{7,9}.*\s(?P<name>\S+\.(?:tar|tfrecords?|parquet|arrow|mds|wds))\s*$")
 _FOLDER = re.compile(r"^(?P<name>[\w./~-]+):$")
 _STATED = re.compile(r"\b(?:n|num|number of)[_ ]?shards\W{1,4}(?P<n>\d{1,6})\b", re.IGNORECASE)
 _LINES = 20_000

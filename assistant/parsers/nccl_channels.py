@@ -33,6 +33,8 @@ class _Seen:
     rank_host: dict[str, str | None] = field(default_factory=dict)
     addresses: dict[str | None, set[str]] = field(default_factory=dict)
     net_links: list[tuple[str, str, str, bool, int]] = field(default_factory=list)
+    gpus: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Of each host the CUDA device of every process, as its own numbering has it."""
     gdr_ends: list[tuple[str, bool, int]] = field(default_factory=list)
     """Host, whether with GPUDirect, and line of every end of an RDMA channel."""
     devices: dict[str | None, set[str]] = field(default_factory=dict)
@@ -40,6 +42,7 @@ class _Seen:
     """Ranks of a host whose own network links are logged; one rank's log tells nothing of the other adapters."""
     distance: dict[tuple[str | None, str], list[bool]] = field(default_factory=dict)
     distance_line: int = 0
+    channel_line: int = 0
     ring_gdr: tuple[bool, int] | None = None
 
 
@@ -80,6 +83,9 @@ def _channel(line: NcclLine, out: Collected, seen: _Seen) -> None:
     if not found:
         return
     how = found["how"]
+    if line.host and line.pid:
+        seen.gpus.setdefault(line.host, {})[line.pid] = line.device
+        seen.channel_line = seen.channel_line or line.index
     net = _re(r"NET/(?P<net>[\w .-]+?)/(?P<dev>\d+)(?:\(\d+\))?(?P<gdr>/GDRDMA)?").match(how)
     if net:
         name, gdr = net_name(net["net"]), bool(net["gdr"])
@@ -127,6 +133,9 @@ def _links(out: Collected, seen: _Seen) -> None:
     counts = [len(devices) for host, devices in seen.devices.items() if len(seen.users.get(host, ())) > 1]
     if counts:
         out.add("nccl.ib_devices_used", max(counts), seen.net_links[0][4])
+    for name, processes in seen.gpus.items():
+        if len(processes) > 1 and set(processes.values()) == {"0"}:
+            out.add("nccl.one_gpu_each", True, seen.channel_line, host_subject(name))
     for (host, _), states in seen.distance.items():
         if not any(states):
             out.add("nccl.gdr_distance_off", True, seen.distance_line, host_subject(host))

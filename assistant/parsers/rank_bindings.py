@@ -1,8 +1,8 @@
 r"""Cores that the processes of a job are bound to: Open MPI's report, and affinity lists of several processes.
 
-    [node1:23211] MCW rank 0 bound to socket 0[core 0[hwt 0]]: [B/././.][./././.]
-    [node1:23211] Rank 1 bound to package[0][core:1]
-    pid 4411's current affinity list: 0
+[node1:23211] MCW rank 0 bound to socket 0[core 0[hwt 0]]: [B/././.][./././.]
+[node1:23211] Rank 1 bound to package[0][core:1]
+pid 4411's current affinity list: 0
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ TRIGGERS = ("bound to socket", "bound to package", "current affinity list")
 
 @cache
 def _report() -> re.Pattern[str]:
-    return re.compile(r"[Rr]ank \d+ bound to (?:socket (?P<s>\d+)\[core (?P<c>\d+)|package\[(?P<p>\d+)\]\[core:(?P<k>[\d,-]+)\])(?P<rest>.*)")
+    return re.compile(
+        r"[Rr]ank \d+ bound to (?:socket (?P<s>\d+)\[core (?P<c>\d+)|package\[(?P<p>\d+)\]\[core:(?P<k>[\d,-]+)\])(?P<rest>.*)"
+    )
 
 
 @cache

@@ -1,10 +1,10 @@
 r"""Which GPU each rank of a host says it uses.
 
-    Rank 1 using device cuda:0
-    Process rank: 1, device: cuda:0, n_gpu: 1, distributed training: True
-    | distributed init (rank 3): env://, gpu 3
-    Local process index: 3
-    Device: cuda:0
+Rank 1 using device cuda:0
+Process rank: 1, device: cuda:0, n_gpu: 1, distributed training: True
+| distributed init (rank 3): env://, gpu 3
+Local process index: 3
+Device: cuda:0
 """
 
 from __future__ import annotations

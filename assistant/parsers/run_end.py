@@ -18,7 +18,7 @@ NAME = "end of the run"
 TRIGGERS = (
     "raining completed", "raining complete", "raining finished", "raining done", "inished training", "train_runtime", "`Trainer.fit` stopped", "COMPLETED",
     "exited with code 0", "exit code 0", "Exit code: 0", "xits successfully", "worker group successfully finished", "aved final",
-    "Avg bus bandwidth", "All done", "all done", "SUCCEEDED", "Succeeded", "Deleting all workers", "return code 0", "exited successfully", "run completed", "echo $?",
+    "Avg bus bandwidth", "All done", "all done", "SUCCEEDED", "Succeeded", "Deleting all workers", "return code 0", "exited successfully", "run completed",
 )  # fmt: skip
 
 
@@ -44,7 +44,7 @@ def _failed() -> re.Pattern[str]:
     return re.compile(r"exitcode\s*: -?[1-9]|\(exitcode: -?[1-9]|[Ee]xit(?:ed)? (?:with )?(?:code|status)[ :=]+-?[1-9]|ChildFailedError|return code = -?[1-9]|Traceback \(most recent")
 
 
-_HINTS = ("rain", "finished", "done", "final", "Avg bus", "exit", "code", "succe", "Succe", "omplete", "COMPLETED", "eleting", "echo $?")
+_HINTS = ("rain", "finished", "done", "final", "Avg bus", "exit", "code", "succe", "Succe", "omplete", "COMPLETED", "eleting")
 
 
 def parse(document: Document) -> Iterable[Fact]:
@@ -57,8 +57,6 @@ def parse(document: Document) -> Iterable[Fact]:
             finished = index
         if _succeeded().search(message):
             succeeded = index
-        if message.rstrip().endswith("echo $?") and document.messages[index + 1 : index + 2] == ["0"]:
-            succeeded = index + 1
     facts: list[Fact] = []
     if finished is not None:
         facts.append(Fact("run.finished", True, document.origin(finished)))

@@ -46,7 +46,8 @@ def parse(document: Document) -> Iterable[Fact]:
 
 def seconds(value: str, unit: str) -> float:
     """A time with its unit in seconds."""
-    return float(value) * SECONDS[unit.lower().rstrip("s") or "s"]
+    name = unit.lower()
+    return float(value) * SECONDS[name if name in SECONDS else name.rstrip("s")]
 
 
 def _benchmarks(document: Document) -> Iterator[Fact]:

@@ -35,6 +35,7 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
         (2.5, r"\b(?:can(?:'?t|not)|could ?n[o']t|unable to|fails? to|won'?t|will not|no longer)(?: \w+){0,2} (?:import(?:ed)?|be (?:found|loaded|started|created|initiali[sz]ed|reached|launched)|get started|come up)\b|\b(?:does ?n[o']t|do ?n[o']t) (?:get started|come up)\b"),
         (2.5, r"\b(?:sees?|finds?|detects?|recogni[sz]es?|shows?) (?:no|none of (?:the|my|our)|zero) (?:\w+ )?(?:gpus?|cards?|devices?|cuda)\b|\b(?:neither|no longer|not|can(?:'?t|not)|n't)\b[^.?!]{0,40}\b(?:sees?|finds?|detects?) (?:a|any|the|my|our) (?:\w+ )?(?:gpus?|cards?|devices?)\b"),
         (2.8, r"\boom-?kill\w*|\brestart(?:s|ed|ing)? (?:again and again|over and over|in a loop|all the time)|\btorn down\b|\b(?:fallen|fell|falls) off\b|\b(?:worker|rank|node|process|pod|host)s? ?\d* (?:was|is|got|has been|were|are) (?:lost|dead|killed)\b|\btraining (?:was|is) (?:over|dead)\b|\b(?:is_available|device_count)\b.{0,20}\b(?:false|0|zero)\b"),
+        (2.0, r"\bno such file\b|\b(?:command|module|device|file|library) not found\b|\b(?:driver|version|library)\b.{0,30}\b(?:too old|mismatch)|\b(?:job|run) (?:was|is) over\b|\brebooted by itself\b|\bnothing (?:new )?starts\b"),
         (1.6, r"\b(?:i|we) (?:always |now |just |only |then )?(?:get|see|got|have) [\"'“`‘]\w"),
         (2.5, r"\bends? (?:without|by itself|abruptly|silently|prematurely|early|suddenly)\b|\bended (?:without|abruptly|silently|prematurely|early|suddenly)\b"),
         (1.5, r"\bstops? (?:right|at|in|just|immediately|after|on|during)\b|\bstopped (?:right|at|in|just|after|during)\b|\bsystem error|\binternal error|\binvalid usage|\bunhandled"),
@@ -42,7 +43,7 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
         (1.0, r"\bgets? no gpu|\bnothing new .{0,40}gets|\bdoes ?n[o']t work\b|\bbroken\b|\bnodes? (?:was|were|is) lost\b|\brank \d+ (?:is|was) (?:lost|dead)\b"),
     ),
     "hang": (
-        (3.2, r"\bhang(?:s|ing)?\b|\bhung\b|\bstuck\b(?! (?:at|around|below|on)" + _FIGURE + r")|\bfreez(?:e|es|ing)\b|\bfrozen?\b|\bdead-?locks?(?:ed)?\b|\blive-?lock|\bwedged\b|\block(?:s|ed)? up\b"),
+        (3.2, r"\bhang(?:s|ing)?\b|\bhung\b|\bstuck\b(?! (?:at|around|below|on)" + _FIGURE + r")|\bfreez(?:e|es|ing)\b|\bfrozen?\b(?! (?:\w+ )?(?:encoder|backbone|layers?|weights|param\w*|models?|network|parts?|base|bert|vae|unet|teacher|embedding\w*|llm|stem)\b)|\bdead-?locks?(?:ed)?\b|\blive-?lock|\bwedged\b|\block(?:s|ed)? up\b"),
         (3.0, r"\bnever (?:\w+ )?(?:returns?|comes? back|goes on|continues?|finish(?:es)?|ends?|gets? past(?! (?:one|\d))|reach(?:es)?|completes?|proceeds?|leaves?|progress(?:es)?|moves?|exits?|arrives?)\b"),
         (1.5, r"\bnever (?:\w+ )?(?:starts?|begins?|gets? started|gets? going)\b|\bwon'?t (?:start|begin|move|continue|proceed|finish)\b"),
         (3.0, r"\bstands? still\b|\bstood still\b|\bstandstill\b|\bsilent since\b|\bbeen silent\b|\bgoes silent\b|\bwent silent\b|\bgoes quiet\b|\bfalls silent|\bcomes? to a (?:halt|stop)\b"),
@@ -57,7 +58,7 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
         (1.2, r"\bspin(?:s|ning)?\b.{0,25}100|\bstill \"?running\"?|\bhave to kill\b|\bneed to kill\b|\bctrl[- ]?c\b|\bwaits? for\b|\bthen waits?\b|\bthe others? (?:just )?waits?\b|\bstate d\b|\bwatchdog\b"),
     ),
     "slow": (
-        (3.0, r"\bslow(?:s|er|est|ly|ness|down|downs|ed)?\b|\bcrawl(?:s|ing|ed)?\b|\bsluggish\b|\bsnail|\bpainful(?:ly)? long\b|\btakes? (?:ages|forever|for ever|an eternity)\b"),
+        (3.0, r"\bslow(?:s|er|est|ly|ness|down|downs|ed)?\b(?! (?:link|network|interconnect|ethernet|connection|fabric)s?\b)|\bcrawl(?:s|ing|ed)?\b|\bsluggish\b|\bsnail|\bpainful(?:ly)? long\b|\btakes? (?:ages|forever|for ever|an eternity)\b"),
         (2.4, r"\b(?:no|not|hardly|barely|scarcely|isn'?t|n't(?: \w+)?) (?:any |much |really )?(?:faster|quicker|speed-?up|speedup|gain)\b|\b(?:same|equal) (?:total )?(?:speed|throughput|time)\b|\bgives? (?:me |us )?nothing\b|\bbrings? (?:me |us )?(?:nothing|little)\b|\bdoes ?n[o']t (?:help|pay|scale)\b|\bworth it\b|\bno benefit\b"),
         (2.0, r"\bspeed\b|\bspeed-?ups?\b|\bthroughput\b|\bscal(?:es|ing|ability|e)\b|\bperformance\b|\bbandwidth\b|\bbus ?bw\b|\balg ?bw\b|\befficien(?:cy|t)\b|\bmfu\b|\butili[sz]ation is low\b|\bunder-?perform\w*|\bregress(?:ion|ed|es)\b|\bbottleneck\w*|\bsaturated\b|\boverhead\b"),
         (1.6, _RATE),

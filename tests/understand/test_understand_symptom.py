@@ -51,3 +51,26 @@ def test_symptom(text: str, symptom: str) -> None:
 @pytest.mark.parametrize("text", ["two dgx h100", "25gbe", "actually it's RoCE", "here is the log", ""])
 def test_a_text_without_trouble_has_no_symptom(text: str) -> None:
     assert symptom_of(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "symptom"),
+    [
+        ("The cards stay stuck at 200 W the whole time, tokens per second as well.", "slow"),
+        ("Utilisation sits at 50 % on all of the eight GPUs.", "slow"),
+        ("Since the kernel update the speedup is gone, four GPUs do the work of one.", "slow"),
+        ("After a few hours all GPUs sit at 100 % and the log does not move.", "hang"),
+        ("Every other day a run stops dead and I have to restart it.", "hang"),
+        ("All ranks print 'initialised' and that is the last thing I see.", "hang"),
+        ("Worker 3 was lost and the whole group was torn down.", "crash"),
+        ("the pods are restarted again and again, last state OOMKilled", "crash"),
+        ("Throughput looks like a saw tooth.", "jitter"),
+        ("Every ten minutes the whole job pauses for some seconds and then continues as if nothing had happened.", "jitter"),
+        ("The same script needs anything between 400 and 900 ms per iteration.", "jitter"),
+        ("Are 1.9 seconds per step reasonable for 7B on 8 A100?", "question"),
+        ("Which of algbw and busbw do I compare with the data sheet?", "question"),
+        ("Scaling from 8 to 16 GPUs gives 1.9x. Can it be better?", "question"),
+    ],
+)
+def test_paraphrases(text: str, symptom: str) -> None:
+    assert symptom_of(text) == symptom

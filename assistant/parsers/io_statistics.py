@@ -1,0 +1,58 @@
+"""iostat and nfsiostat -> how long the CPUs wait for I/O, how busy the disks are, how long a read takes.
+
+Samples:
+
+    avg-cpu:  %user   %nice %system %iowait  %steal   %idle
+               3.12    0.00    1.40   41.73    0.00   53.75
+    Device            r/s     rkB/s ... r_await ...  %util
+    sda            212.40  91340.80 ...  148.52 ... 100.00
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from statistics import median
+
+from assistant.facts import Fact
+from assistant.intake.document import Document
+from assistant.parsers._device import host_subject
+
+NAME = "iostat"
+TRIGGERS = ("%iowait", "%util", "avg RTT (ms)")
+
+
+def parse(document: Document) -> Iterable[Fact]:
+    waits: list[tuple[float, int]] = []
+    busy: list[tuple[float, int]] = []
+    latencies: list[tuple[float, int]] = []
+    columns: list[str] = []
+    for index, line in enumerate(document.messages):
+        words = line.split()
+        if "%iowait" in words:
+            columns = [w for w in words if w.startswith("%")]
+            continue
+        if "%util" in words or "RTT" in words:
+            columns = line.replace("avg RTT (ms)", "rtt").replace("avg exe (ms)", "exe").split()
+            continue
+        numbers = [_number(w) for w in words]
+        row = dict(zip(columns, numbers, strict=False)) if len(words) == len(columns) else {}
+        for name, found in (("%iowait", waits), ("%util", busy), ("r_await", latencies), ("rtt", latencies)):
+            value = row.get(name)
+            if value is not None:
+                found.append((value, index))
+        if words and not any(n is not None for n in numbers) and row:
+            columns = []
+    facts = []
+    for key, values, pick in (("cpu.iowait_pct", waits, median), ("disk.util_pct", busy, max), ("disk.read_ms", latencies, max)):
+        if values:
+            chosen = pick([v for v, _ in values])
+            line_of = next((i for v, i in values if v >= chosen), values[0][1])
+            facts.append(Fact(key, round(chosen, 2), document.origin(line_of, "tool"), host_subject(document.line(line_of).host)))
+    return facts
+
+
+def _number(word: str) -> float | None:
+    try:
+        return float(word)
+    except ValueError:
+        return None
