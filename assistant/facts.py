@@ -95,6 +95,8 @@ class CaseFile:
     inputs: list[Input] = field(default_factory=list)
     sentences: list[str] = field(default_factory=list)
     """What the user wrote in sentences: `says` without stated facts and answers."""
+    candidates: frozenset[str] | None = None
+    """Patterns of `says` conditions that may match what was said; None: not looked for, any may."""
     _index: dict[str, list[Fact]] = field(default_factory=dict, repr=False)
     _indexed: int = field(default=0, repr=False)
 

@@ -67,7 +67,9 @@ def add_source(case: CaseFile, kb: Knowledge, source: Source) -> None:
 def finish(case: CaseFile, kb: Knowledge) -> None:
     """Adds what follows from the facts together (see `assistant.derive`)."""
     from assistant.derive import derive
+    from assistant.intake.said import candidates
 
+    case.candidates = candidates(case.says, kb.said)
     case.add(signature_facts(case, kb))
     case.add(derive(case))
 

@@ -13,6 +13,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from knowledge import schema
+from knowledge.needs import needs
 from knowledge.load import ROOT, KnowledgeError, pattern_id, read_cache, write_cache
 
 M = TypeVar("M", bound=BaseModel)
@@ -188,17 +189,18 @@ def compile_knowledge(root: Path = ROOT, *, lenient: bool = False) -> dict[str, 
         for field in ("examples", "sources", "_file"):
             entry.pop(field)
     patterns: dict[str, str] = {}
+    said: dict[str, None] = {}
     for cause in causes.values():
         for rule in cause["evidence"]:
             rule.pop("examples")
             for leaf in (*conditions(rule["when"]), *conditions(rule.get("unless"))):
-                _register(leaf, patterns)
+                _register(leaf, patterns, said)
         for fix in cause["fixes"]:
             for leaf in conditions(fix.get("when")):
-                _register(leaf, patterns)
+                _register(leaf, patterns, said)
     for question in questions.values():
         for leaf in conditions(question.get("when")):
-            _register(leaf, patterns)
+            _register(leaf, patterns, said)
     return {
         "causes": causes,
         "signatures": signatures,
@@ -207,10 +209,14 @@ def compile_knowledge(root: Path = ROOT, *, lenient: bool = False) -> dict[str, 
         "placeholders": placeholders,
         "tree": tree,
         "patterns": patterns,
+        "said": {pattern: needs(pattern) for pattern in said},
     }
 
 
-def _register(leaf: dict[str, Any], patterns: dict[str, str]) -> None:
+def _register(leaf: dict[str, Any], patterns: dict[str, str], said: dict[str, None]) -> None:
+    for spoken in (leaf.get("says"), leaf.get("text")):
+        if spoken:
+            said[spoken] = None
     pattern = leaf.get("log") or leaf.get("text")
     if pattern:
         patterns[pattern_id(pattern)] = pattern

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from knowledge.words import WordModel
 
 ROOT = Path(__file__).parent
-FORMAT = 5
+FORMAT = 7
 """Raised whenever the compiled form changes."""
 
 
@@ -41,6 +41,8 @@ class Knowledge:
     tree: dict[str, Any]
     patterns: dict[str, str]
     """Pattern of every `log` or `text` condition in evidence rules and fixes, by the scanner's id (`log:` and a digest)."""
+    said: dict[str, Any]
+    """Every pattern of a `says` or `text` condition, with what a text must contain for it (`knowledge.needs`)."""
     fingerprint: str
 
     @cached_property

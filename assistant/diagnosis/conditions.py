@@ -117,6 +117,8 @@ def _log(condition: dict[str, Any], pattern: str, case: CaseFile) -> Support | N
 
 
 def _said(pattern: str, case: CaseFile) -> Support | None:
+    if not case.says or (case.candidates is not None and pattern not in case.candidates):
+        return None
     regex = _says(pattern)
     for sentence in case.says:
         found = regex.search(sentence)

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from assistant.facts import Origin, OriginKind
 from assistant.intake.names import host_of_name, rank_of_name
+from assistant.intake.nccl_ranks import Process, process_of, ranks_of
 from assistant.intake.prefix import Splitter
 
 
@@ -85,16 +86,18 @@ class Document:
         if found is None:
             raw = self.lines[index]
             prefix = self.marks.split(raw)
-            found = Line(
-                self.number(index),
-                prefix.message,
-                raw,
-                prefix.host or self.host,
-                prefix.rank if prefix.rank is not None else self.rank,
-                prefix.time,
-            )
+            rank = prefix.rank if prefix.rank is not None else self.rank
+            if rank is None and self.processes:
+                process = process_of(raw)
+                rank = self.processes.get(process) if process else None
+            found = Line(self.number(index), prefix.message, raw, prefix.host or self.host, rank, prefix.time)
             self._lines[index] = found
         return found
+
+    @cached_property
+    def processes(self) -> dict[Process, int]:
+        """Ranks of the processes that NCCL's lines name."""
+        return ranks_of(self.text)
 
     def origin(self, index: int, kind: OriginKind | None = None) -> Origin:
         """Origin of a fact that was read on the line with this index (from 0)."""

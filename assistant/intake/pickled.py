@@ -27,7 +27,7 @@ def read_dump(record: Input, stream: Any) -> Document | None:
     if text is None:
         what = f"larger than {SIZE >> 20} MiB" if record.bytes > SIZE else "not a flight recorder dump"
         record.kind = "binary"
-        record.notes.append(f"a Python pickle or dump that is {what}: left out. Nothing in a pickle is ever run.")
+        record.notes.append(f"a Python pickle or dump that is {what}: left out. Nothing in a pickle is run.")
         return None
     record.lines = 1
     if '"_intake":{' in text:
