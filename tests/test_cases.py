@@ -1,7 +1,8 @@
 """Real problems from public threads: the right cause, at the right place, shown by a line that tells.
 
 `tests/cases/<id>/expect.yaml` holds what is right. A case that is known to come out wrong is listed in
-`tests/cases/known_misses.txt` (one id a line, # starts a comment), so that a regression in any other case fails.
+`tests/cases/known_misses.txt` (the id and the test, cause, place or line; # starts a comment),
+so that a regression in any other case fails.
 """
 
 from __future__ import annotations
@@ -44,19 +45,20 @@ def truth_of(name: str) -> list[str]:
     return causes
 
 
-def known_misses() -> frozenset[str]:
-    lines = (line.split("#")[0].strip() for line in MISSES.read_text(encoding="utf-8").splitlines())
-    return frozenset(line for line in lines if line)
+def known_misses() -> frozenset[tuple[str, str]]:
+    """(case, test): the tests are cause, place and line."""
+    lines = (line.split("#")[0].split() for line in MISSES.read_text(encoding="utf-8").splitlines())
+    return frozenset((words[0], words[1]) for words in lines if words)
 
 
 NAMES = sorted(path.parent.name for path in CASES.glob("*/expect.yaml"))
 
 
-def each(names: Iterable[str]) -> pytest.MarkDecorator:
+def each(test: str, names: Iterable[str]) -> pytest.MarkDecorator:
     """One test for each of these cases; those that are known to come out wrong are skipped."""
     misses = known_misses()
     skip = pytest.mark.skip(reason="known miss, listed in tests/cases/known_misses.txt")
-    return pytest.mark.parametrize("name", [pytest.param(n, id=n, marks=[skip] if n in misses else []) for n in names])
+    return pytest.mark.parametrize("name", [pytest.param(n, id=n, marks=[skip] if (n, test) in misses else []) for n in names])
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +105,7 @@ def spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-@each(NAMES)
+@each("cause", NAMES)
 def test_the_cause(name: str, diagnosed: Diagnosed) -> None:
     truth = truth_of(name)
     assert expected(name)["cause"] == truth[0]
@@ -111,7 +113,7 @@ def test_the_cause(name: str, diagnosed: Diagnosed) -> None:
     assert first_is_right(found, truth), f"expected {' or '.join(truth)}, got {told(found)}"
 
 
-@each(n for n in NAMES if expected(n)["hosts"] or expected(n)["ranks"])
+@each("place", (n for n in NAMES if expected(n)["hosts"] or expected(n)["ranks"]))
 def test_the_place(name: str, diagnosed: Diagnosed) -> None:
     found = diagnosed(name)
     if not found.findings or found.findings[0].id not in truth_of(name):
@@ -121,7 +123,7 @@ def test_the_place(name: str, diagnosed: Diagnosed) -> None:
     assert set(expected(name)["ranks"]) <= set(where.ranks)
 
 
-@each(n for n in NAMES if expected(n)["quotes"])
+@each("line", (n for n in NAMES if expected(n)["quotes"]))
 def test_the_line(name: str, diagnosed: Diagnosed) -> None:
     truth = truth_of(name)
     found = diagnosed(name)

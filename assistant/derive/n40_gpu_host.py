@@ -150,9 +150,11 @@ def _power_limit(series: Series) -> Iterator[Fact]:
 def _cpus(case: CaseFile) -> Iterator[Fact]:
     cpus = case.best("cpu.quota_cores") or case.best("launch.cpu_limit") or case.best("cpu.affinity_count") or case.best("cpu.count")
     gpus = case.best("gpus_per_node") or case.best("launch.nproc") or case.best("gpu.count")
+    of_ranks = {f.subject.name: f for f in case.about("cpu.local_rank_cpus")}
+    own = len(of_ranks) > 1 and cpus is not None and cpus.key == "cpu.affinity_count"
     load, count = case.best("cpu.load1"), case.best("cpu.count")
     if cpus is not None and gpus is not None and isinstance(cpus.value, int | float) and isinstance(gpus.value, int | float) and gpus.value > 0:
-        yield Fact("cpu.per_gpu", round(cpus.value / gpus.value, 2), _derived(cpus.origin), cpus.subject)
+        yield Fact("cpu.per_gpu", round(cpus.value / (1 if own else gpus.value), 2), _derived(cpus.origin), cpus.subject)
     if load is not None and count is not None and isinstance(load.value, int | float) and isinstance(count.value, int | float) and count.value:
         yield Fact("cpu.load_per_cpu", round(load.value / count.value, 2), _derived(load.origin), load.subject)
 
@@ -170,6 +172,9 @@ def _matrix(case: CaseFile, series: Series) -> Iterator[Fact]:
     low, high = case.best("gpu.p2p_bw_min_gbs"), case.best("gpu.p2p_bw_max_gbs")
     if low and high and isinstance(low.value, int | float) and isinstance(high.value, int | float):
         yield Fact("gpu.p2p_bw_uneven", low.value < 0.6 * high.value, _derived(low.origin), low.subject)
+    off = case.best("gpu.p2p_off_bw_max_gbs")
+    if off and high and isinstance(off.value, int | float) and isinstance(high.value, int | float) and off.value > 0:
+        yield Fact("gpu.p2p_on_share", round(high.value / off.value, 2), _derived(high.origin), high.subject)
     total, used = series("gpu.mem_total_mib"), series("gpu.mem_used_mib")
     for group, gpus in used.items():
         for name, (value, origin) in gpus.items():

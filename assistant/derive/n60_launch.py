@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from assistant.facts import JOB, CaseFile, Fact, Origin, Value
+from assistant.facts import JOB, CaseFile, Fact, Origin, Subject, Value
 from assistant.parsers._shell import integer
 
 _LAUNCHERS = ("torchrun", "torch.distributed.launch", "accelerate", "colossalai")
@@ -125,7 +125,7 @@ def _variables(case: CaseFile) -> Iterator[Fact]:
     remote = [f for f in case.about("launch.kind") if f.value == "mpirun"]
     hosts = {str(f.value) for f in case.about("launch.hosts")}
     if remote and any("," in h or "/" in h or h.endswith("hosts") or "hostfile" in h for h in hosts) and not case.about("launch.env_exported"):
-        names = [f.key[4:] for f in case.facts if f.key.startswith(("env.NCCL_", "env.UCX_", "env.FI_")) and f.origin.kind == "config"]
+        names = [f.key[4:] for f in case.facts if f.key.startswith(("env.NCCL_", "env.UCX_", "env.FI_", "env.LD_LIBRARY_PATH", "env.PYTHONPATH")) and f.origin.kind == "config"]
         if names:
             yield _fact("launch.env_not_exported", ", ".join(dict.fromkeys(names)), remote[0].origin)
     for key in [k for k in case.keys() if k.startswith(("env.NCCL_", "env.GLOO_", "env.UCX_", "env.FI_"))]:  # noqa: SIM118
@@ -196,6 +196,13 @@ def _versions(case: CaseFile) -> Iterator[Fact]:
     for name, found in packages.items():
         if name not in ("torch",):
             yield from _differing(name, found)
+    for key, what in (("code.revision", "code"), ("image.digest", "image"), ("file.checksum", "file")):
+        named: dict[str, list[tuple[Fact, str]]] = {}
+        for fact in case.about(key):
+            name, _, version = str(fact.value).rpartition(" ")
+            named.setdefault(name, []).append((fact, version))
+        for found in named.values():
+            yield from _differing(what, found)
 
 
 def _differing(name: str, found: list[tuple[Fact, str]]) -> Iterator[Fact]:
@@ -209,7 +216,10 @@ def _differing(name: str, found: list[tuple[Fact, str]]) -> Iterator[Fact]:
     places = list(by_place)
     if len(places) < 2:
         return
-    for other in places[1:]:
-        if not by_place[places[0]] & by_place[other]:
-            yield Fact("versions.differ", name, first[other].origin, JOB)
+    usual = max(places, key=lambda p: (sum(bool(by_place[p] & by_place[q]) for q in places), -places.index(p)))
+    for other in places:
+        if not by_place[usual] & by_place[other]:
+            fact = first[other]
+            host = fact.subject.name if fact.subject.kind == "host" else fact.origin.host
+            yield Fact("versions.differ", name, fact.origin, Subject("host", host) if host else JOB)
             return

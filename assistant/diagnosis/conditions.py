@@ -116,12 +116,28 @@ def _log(condition: dict[str, Any], pattern: str, case: CaseFile) -> Support | N
     return _hit_support([hit])
 
 
+#: A guess put as a question: "Is gloo taking the wrong card?", "do I need another plugin?"
+_GUESS = re.compile(
+    r"(?:(?<=[.!?] )|(?<=^)|(?<=, ))(?:(?:so|or|and|but|then|now),? )?(?:is|are|was|does|do|did|could|might|can|would|should|has|have)(?:n'?t)? (?!(?:this|that|it|there) )[^.?!]{3,110}\?",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+@lru_cache(maxsize=512)
+def guess_spans(sentence: str) -> tuple[tuple[int, int], ...]:
+    """Where a text of several sentences only asks whether something is the reason; that is no observation."""
+    spans = tuple(m.span() for m in _GUESS.finditer(sentence))
+    told = len(sentence) - sum(b - a for a, b in spans)
+    return spans if told >= 60 else ()
+
+
 def _said(pattern: str, case: CaseFile) -> Support | None:
     if not case.says or (case.candidates is not None and pattern not in case.candidates):
         return None
     regex = _says(pattern)
     for sentence in case.says:
-        found = regex.search(sentence)
+        guesses = guess_spans(sentence)
+        found = next((m for m in regex.finditer(sentence) if not any(a <= m.start() and m.end() <= b for a, b in guesses)), None)
         if found:
             return Support(
                 [Origin("say", quote=_around(sentence, found.start(), found.end()))],

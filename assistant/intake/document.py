@@ -12,6 +12,10 @@ from assistant.intake.nccl_ranks import Process, process_of, ranks_of
 from assistant.intake.prefix import Splitter
 
 
+QUOTE = 300
+"""Characters of a line that are quoted at most."""
+
+
 @dataclass(slots=True)
 class Line:
     """One line: `number` counts from 1 in the file; `text` is without the launcher's mark before it, `raw` with it."""
@@ -99,7 +103,11 @@ class Document:
         """Ranks of the processes that NCCL's lines name."""
         return ranks_of(self.text)
 
-    def origin(self, index: int, kind: OriginKind | None = None) -> Origin:
-        """Origin of a fact that was read on the line with this index (from 0)."""
+    def origin(self, index: int, kind: OriginKind | None = None, at: int = 0) -> Origin:
+        """Origin of a fact that was read on the line with this index (from 0); `at` is where in the line it stands."""
         line = self.line(index)
-        return Origin(kind or self.origin_kind, self.name, line.number, line.host, line.rank, line.raw.strip()[:300], line.time)
+        quote = line.raw.strip()
+        if len(quote) > QUOTE:
+            start = max(0, min(at - QUOTE // 3, len(line.raw) - QUOTE))
+            quote = ("... " if start else "") + line.raw[start : start + QUOTE].strip()
+        return Origin(kind or self.origin_kind, self.name, line.number, line.host, line.rank, quote, line.time)

@@ -99,7 +99,7 @@ class Scanner:
             if len(hit.samples) < SAMPLES:
                 if self.extract[number] != self.match[number]:
                     found = _regex(self.extract[number]).search(line.raw) or found
-                hit.samples.append(document.origin(index))
+                hit.samples.append(document.origin(index, at=found.start()))
                 hit.fields.append({k: v for k, v in found.groupdict().items() if v is not None})
 
     def _pairs(self, document: Document) -> Iterable[tuple[int, int]]:

@@ -23,6 +23,8 @@ def _markers() -> tuple[re.Pattern[str], ...]:
         re.compile(r"^(?:\([\w.-]+\) )?\[?[\w.-]+@([A-Za-z0-9][\w.-]*)[: ][^$#]*[$#] "),
         re.compile(r"^([A-Za-z][\w.-]*):[~/][^ $#]*[$#] "),
         re.compile(r"^(?!(?:bash|sh|zsh|root|user|sudo|admin)[$#]|(?:sh|bash)-\d)([A-Za-z][\w.-]*)[$#] [a-z./]"),
+        # [node7]$ command
+        re.compile(r"^\[([A-Za-z][\w.-]*)\][$#] "),
         # ssh node7 command
         re.compile(r"^(?:[$#] )?ssh (?:-\w+ )*(?:\w+@)?([A-Za-z][\w.-]*) \w"),
     )

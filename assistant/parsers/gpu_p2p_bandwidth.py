@@ -10,25 +10,38 @@ r"""`p2pBandwidthLatencyTest` of the CUDA samples (and matrices of nvbandwidth):
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from statistics import median
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
-from assistant.parsers._device import host_subject, hosts_by_line
+from assistant.parsers._device import gpu_subject, host_subject, hosts_by_line
 
 NAME = "p2pBandwidthLatencyTest"
-TRIGGERS = ("P2P=Enabled", "P2P=Disabled", "CANNOT Access Peer", "memcpy CE GPU", "Peer access from", "P2P Connectivity Matrix")
+TRIGGERS = ("P2P=Enabled", "P2P=Disabled", "CANNOT Access Peer", "memcpy CE GPU", "memcpy CE CPU", "Peer access from", "P2P Connectivity Matrix")
 
 
 def parse(document: Document) -> Iterable[Fact]:
     hosts = hosts_by_line(document)
     title: tuple[str, int] | None = None
     tables: list[tuple[str, int, list[float]]] = []
+    latency: tuple[float, int] | None = None
+    delays = False
     for index, text in enumerate(document.lines):
         line = text.strip()
+        if "Latency" in line and "Matrix" in line:
+            delays = "P2P=Enabled" in line
+        delay = re.match(r"^(?P<row>\d+)\s+(?P<cells>\d+\.\d+(?:\s+\d+\.\d+)+)$", line) if delays else None
+        if delay:
+            worst = max((float(c) for n, c in enumerate(delay["cells"].split()) if n != int(delay["row"])), default=0.0)
+            latency = max(latency, (worst, index)) if latency else (worst, index)
         found = re.match(r"Device[= ](\d+) CAN ?NOT Access Peer Device[= ](\d+)", line) or re.match(r"> Peer access from .*\(GPU(\d+)\) -> .*\(GPU(\d+)\) : No", line)
         if found:
             yield Fact("gpu.p2p_no_access", f"GPU{found[1]}-GPU{found[2]}", document.origin(index, "tool"), host_subject(hosts[index]))
+            continue
+        if "memcpy CE CPU" in line and "bandwidth (GB/s)" in line:
+            title = None
+            yield from _host_copies(document, index, hosts[index])
             continue
         if "Matrix (GB/s)" in line or ("memcpy CE GPU" in line and "GB/s" in line):
             title = (line, index)
@@ -45,6 +58,8 @@ def parse(document: Document) -> Iterable[Fact]:
                 tables[-1][2].extend(values)
             else:
                 tables.append((title[0], title[1], values))
+    if latency:
+        yield Fact("gpu.p2p_latency_max_us", latency[0], document.origin(latency[1], "tool"), host_subject(hosts[latency[1]]))
     for name, index, values in tables:
         if not values:
             continue
@@ -54,3 +69,16 @@ def parse(document: Document) -> Iterable[Fact]:
         elif "Bidirectional" not in name:
             yield Fact("gpu.p2p_bw_min_gbs", min(values), origin, subject)
             yield Fact("gpu.p2p_bw_max_gbs", max(values), origin, subject)
+
+
+def _host_copies(document: Document, index: int, host: str | None) -> Iterator[Fact]:
+    """The row of nvbandwidth with the copies between host and each GPU."""
+    for at in range(index + 1, min(index + 4, len(document.lines))):
+        row = re.match(r"^\s*\d+\s+(?P<cells>\d+\.\d+(?:\s+\d+\.\d+)+)\s*$", document.lines[at])
+        if row:
+            rates = [float(c) for c in row["cells"].split()]
+            middle = median(rates) if len(rates) > 2 else max(rates)
+            for gpu, rate in enumerate(rates):
+                if rate < 0.7 * middle:
+                    yield Fact("gpu.h2d_odd", f"{rate:g} GB/s (peers {middle:g} GB/s)", document.origin(at, "tool"), gpu_subject(host, gpu))
+            return

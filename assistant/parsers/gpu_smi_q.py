@@ -22,7 +22,7 @@ from assistant.intake.document import Document
 from assistant.parsers._device import gpu_subject, host_subject, hosts_by_line, number
 
 NAME = "nvidia-smi -q"
-TRIGGERS = ("NVSMI LOG", "Attached GPUs", "Clocks Event Reasons", "Clocks Throttle Reasons", "HW Thermal Slowdown", "Row Remapper", "PCIe Generation", "Link Width", "    Fabric\n", "Remapped Rows")
+TRIGGERS = ("NVSMI LOG", "Attached GPUs", "Clocks Event Reasons", "Clocks Throttle Reasons", "HW Thermal Slowdown", "Row Remapper", "PCIe Generation", "Link Width", " Fabric\n", "Remapped Rows")
 
 THROTTLE = {
     "hw slowdown": "hw_slowdown",
@@ -102,7 +102,7 @@ def parse(document: Document) -> Iterable[Fact]:
         if block is None and label == "driver version" and re.match(r"\d", value):
             yield Fact("driver_version", value, document.origin(index, "tool"), host_subject(host))
             continue
-        if block is None and label not in THROTTLE:
+        if block is None and label not in THROTTLE and parents[-1:] != ["fabric"]:
             if label == "attached gpus" and value.isdigit():
                 yield Fact("gpu.count", int(value), document.origin(index, "tool"), host_subject(host))
             continue

@@ -23,7 +23,7 @@ from assistant.intake.document import Document
 from assistant.parsers._device import gpu_subject, host_subject, hosts_by_line
 
 NAME = "nvidia-smi"
-TRIGGERS = ("NVIDIA-SMI", "MiB |", "Default |", "W /", "Compute M.")
+TRIGGERS = ("NVIDIA-SMI", "(UUID: GPU-", "MiB |", "Default |", "W /", "Compute M.")
 
 Key = tuple[str | None, int]
 
@@ -43,6 +43,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         "process": re.compile(
             r"^\|\s+(?P<index>\d{1,3})\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(?P<pid>\d{2,})\s+(?P<type>C|G|C\+G|M\+C)\s+(?P<name>\S.*?)\s+(?P<mem>\d+)MiB\s*\|"
         ),
+        "list": re.compile(r"^\s*GPU (?P<index>\d{1,2}): (?P<name>\S.*?\S) \(UUID: GPU-"),
         "mig": re.compile(r"\b(?P<mig>Enabled|Disabled)\s*\|$"),
     }
 
@@ -57,6 +58,9 @@ def parse(document: Document) -> Iterable[Fact]:
     first: dict[str | None, Origin] = {}
     for index, text in enumerate(document.lines):
         if "|" not in text:
+            heading = patterns["list"].match(text)
+            if heading:
+                facts.append(Fact("gpu.name", heading["name"], document.origin(index, "tool"), gpu_subject(hosts[index], heading["index"])))
             continue
         start = text.find("|")
         line = text[start:]

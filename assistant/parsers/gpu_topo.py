@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from assistant.facts import Fact
+from assistant.facts import Fact, Origin
 from assistant.intake.document import Document
 from assistant.parsers._device import gpu_subject, host_subject, hosts_by_line
 
@@ -108,13 +108,21 @@ def parse(document: Document) -> Iterable[Fact]:
             yield from _distances(matrix, document)
 
 
+def _origin_of_row(matrix: Matrix, device: str, document: Document) -> Origin:
+    """Origin of the row of a device, or of the heading where it can't be found."""
+    for index in range(matrix.line, min(matrix.line + 80, len(document.lines))):
+        if document.messages[index].split()[:1] == [device]:
+            return document.origin(index, "tool")
+    return document.origin(matrix.line, "tool")
+
+
 def _distances(matrix: Matrix, document: Document) -> Iterator[Fact]:
     origin = document.origin(matrix.line, "tool")
     subject = host_subject(matrix.host)
     pairs = [(a, b, c) for a, b, c in matrix.pairs() if rank_of(c) >= 0]
     if pairs:
         worst = max(pairs, key=lambda p: rank_of(p[2]))
-        yield Fact("topo.gpu_gpu", kind_of(worst[2]), origin, subject)
+        yield Fact("topo.gpu_gpu", kind_of(worst[2]), _origin_of_row(matrix, worst[0], document), subject)
         linked = {g for a, b, c in pairs if kind_of(c) == "NV" for g in (a, b)}
         missing = [(a, b, c) for a, b, c in pairs if kind_of(c) != "NV"]
         mostly = missing and 2 * len(missing) < len(pairs)
@@ -134,3 +142,6 @@ def _distances(matrix: Matrix, document: Document) -> Iterator[Fact]:
     for gpu, node in matrix.numa.items():
         if gpu.startswith("GPU") and node.isdigit():
             yield Fact("gpu.numa_node", int(node), origin, gpu_subject(matrix.host, gpu[3:]))
+    for gpu, cpus in matrix.cpus.items():
+        if gpu.startswith("GPU"):
+            yield Fact("gpu.cpu_affinity", cpus, origin, gpu_subject(matrix.host, gpu[3:]))

@@ -19,6 +19,7 @@ from assistant.parsers._device import host_subject, hosts_by_line
 NAME = "lscpu, numactl, taskset"
 TRIGGERS = (
     "CPU(s):", "Model name:", "physcpubind", "available: ", "affinity", "numa_miss", "Cpus_allowed", "load average", "OMP_NUM_THREADS", "NumCPUs=", "%Cpu(s)", "sched_getaffinity", "cpu-bind", "NUMA node",
+    "suggested max number of worker", "/proc/loadavg", "Average:     all", "nproc", " CPU\n",
 )
 
 
@@ -54,7 +55,8 @@ def parse(document: Document) -> Iterable[Fact]:
             numa_hits = max(numbers)
         elif line.startswith("numa_miss") and numbers and numa_hits:
             yield Fact("numa.miss_share", round(max(numbers) / numa_hits, 3), document.origin(index, "tool"), host_subject(hosts[index]))
-        for key, value in _line(line):
+        before = document.lines[index - 1] if index else ""
+        for key, value in [*_line(line), *_answer(before, line)]:
             yield Fact(key, value, document.origin(index, "tool"), host_subject(hosts[index]))
     for host, found in affinities.items():
         least = min(found, key=lambda item: item[0])
@@ -70,6 +72,9 @@ def _affinity(line: str, name: str) -> int | None:
         if found["phys"]:
             return len(found["phys"].split())
         return cpus_in(found["list"] or found["allowed"])
+    found = re.search(r"suggested max number of worker in current system is (?P<dl>\d+),|\bsched_getaffinity\(0\)\)\s*[=:]\s*(?P<py>\d+)", line)
+    if found:
+        return int(found["dl"] or found["py"])
     found = re.search(r"affinity mask: (?P<mask>[0-9a-fA-Fx,]+)$|cpu-bind=MASK - .*mask (?P<slurm>0x[0-9A-Fa-f]+)", line)
     if found:
         return _mask(found["mask"] or found["slurm"])
@@ -112,6 +117,21 @@ def _line(line: str) -> Iterator[tuple[str, Value]]:
     found = re.search(r"\bNumNodes=(?P<nodes>\d+) NumCPUs=(?P<cpus>\d+) NumTasks=(?P<tasks>\d+) CPUs/Task=(?P<per>\d+)", line)
     if found:
         yield "cpu.count", max(1, int(found["cpus"]) // int(found["nodes"] or 1))
+
+
+def _answer(command: str, line: str) -> Iterator[tuple[str, Value]]:
+    """What a bare command of the line above printed."""
+    if re.search(r"(?:^|[$#>] )nproc$", command.strip()) and line.isdigit():
+        yield "cpu.count", int(line)
+    found = re.match(r"^(?P<one>\d+\.\d+) \d+\.\d+ \d+\.\d+ \d+/\d+ \d+$", line)
+    if found:
+        yield "cpu.load1", float(found["one"])
+    found = re.match(r"^(?:Average:|\d\d:\d\d:\d\d(?: [AP]M)?)\s+all\s+(?:[\d.]+\s+){8,9}(?P<idle>[\d.]+)$", line)
+    if found:
+        yield "cpu.idle_pct", float(found["idle"])
+    found = re.match(r"^(?P<used>[\d.]+)/(?P<all>[\d.]+) CPU$", line)
+    if found and float(found["all"]) > 0:
+        yield "cpu.slots_used", round(float(found["used"]) / float(found["all"]), 2)
 
 
 def _lscpu(key: str, value: str) -> Iterator[tuple[str, Value]]:

@@ -20,7 +20,7 @@ from knowledge.load import ROOT
 
 NAME = "kernel log"
 TRIGGERS = (
-    "NVRM:", "SXid", "Xid (", "oom-kill", "Out of memory: Kill", "cgroup out of memory", "blocked for more than", "AMD-Vi", "DMAR:", "soft lockup",
+    "NVRM:", "XidCriticalError", "SXid", "Xid (", "oom-kill", "Out of memory: Kill", "cgroup out of memory", "blocked for more than", "AMD-Vi", "DMAR:", "soft lockup",
     "hard LOCKUP", "rcu_sched", "[Hardware Error]", "EDAC ", "AER:", "PCIe Bus Error", "Link down", "Link is Down", "Link DOWN", "Kernel panic",
     "table full", "table overflow", "file-max limit", "cpu clock throttled", "Linux version", "not responding, still trying",
 )
@@ -48,6 +48,7 @@ def xid_table() -> dict[int, dict[str, str]]:
 def _rules() -> tuple[tuple[re.Pattern[str], str], ...]:
     table = (
         (r"(?<!S)Xid \((?:PCI:)?(?P<pci>[0-9a-fA-F:.]+)[^)]*\): (?P<xid>\d+)", "xid"),
+        (r"XidCriticalError: Xid=(?P<xid>\d+) on Device=(?P<pci>GPU-[0-9a-f-]+)", "xid"),
         (r"SXid \(PCI:(?P<pci>[0-9a-fA-F:.]+)\): (?P<sxid>\d{5})(?:, (?P<sev>Fatal|Non-fatal))?", "sxid"),
         (r"GPU (?P<pci>[0-9a-fA-F:.]+)?:? ?GPU has fallen off the bus|RmInitAdapter failed", "lost"),
         (r"oom-kill:constraint=(?P<scope>\w+).*?task=(?P<task>[^,]*)", "oom"),

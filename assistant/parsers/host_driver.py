@@ -60,6 +60,9 @@ def parse(document: Document) -> Iterable[Fact]:
             continue
         if _cuda_line().search(text):
             found = _cuda(document, index)
+        elif unit == "is-active":
+            state, unit = text.strip(), None
+            found = [Fact("fabric_manager", state, document.origin(index, "tool"), host_subject(hosts[index]))] if state in ("active", "failed", "inactive") else []
         elif "fabricmanager" in text.lower() or "fabric manager" in text.lower() or (unit and "Active:" in text):
             unit, found = _fabric(text, unit, document.origin(index, "tool"), host_subject(hosts[index]))
         else:
@@ -86,6 +89,8 @@ def _fabric(text: str, unit: str | None, origin: Origin, subject: Subject) -> tu
         if "could not be found" in text:
             return None, [Fact("fabric_manager", "inactive", origin, subject)]
         return "fabricmanager", []
+    if re.search(r"systemctl is-active nvidia-fabricmanager", text):
+        return "is-active", []
     found = re.search(r"Active: (?P<state>active|failed|inactive|activating)", text)
     if unit and found:
         state = {"activating": "failed"}.get(found["state"], found["state"])

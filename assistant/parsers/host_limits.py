@@ -19,11 +19,13 @@ from assistant.parsers.host_dmesg import cmdline_facts
 
 NAME = "limits"
 TRIGGERS = (
-    "max locked memory", "Max locked memory", "open files", "Max open files", "max user processes", "ulimit", "ip_local_port_range", "nr_throttled", "cpu.max",
+    "max locked memory", "Max locked memory", "CapEff:", "open files", "Max open files", "max user processes", "ulimit", "ip_local_port_range", "nr_throttled", "cpu.max",
     "pids.max", "memory.max", "oom_kill ", "BOOT_IMAGE=", "TCP:   ", "timewait", "numa_balancing", "transparent_hugepage", "stack size", "cpu.cfs_quota_us", "scaling_governor",
 )
 
 _ULIMIT = {"l": "limit.memlock_kb", "n": "limit.nofile", "u": "limit.nproc", "s": "limit.stack_kb"}
+#: Bit of the capability to lock memory beyond the limit.
+_IPC_LOCK = 14
 _PROC = {"Max locked memory": ("limit.memlock_kb", 1024), "Max open files": ("limit.nofile", 1), "Max processes": ("limit.nproc", 1), "Max stack size": ("limit.stack_kb", 1024)}
 
 
@@ -47,7 +49,7 @@ def parse(document: Document) -> Iterable[Fact]:
             amount = _amount(line)
             if amount is not None:
                 values = [(asked, amount)]
-        command = re.search(r"[$#>] (?:.*\s)?ulimit (?:-[HS] ?)?-(?P<flag>[lnus])\b", " " + line) if "ulimit -" in line else None
+        command = re.search(r"[$#>] (?:.*[\s'\"])?ulimit (?:-[HS] ?)?-(?P<flag>[lnus])\b", " " + line) if "ulimit -" in line else None
         asked = _ULIMIT[command["flag"]] if command else None
         if "BOOT_IMAGE=" in line and "ommand line:" not in line:
             yield from cmdline_facts(line[line.index("BOOT_IMAGE=") :], document.origin(index, "tool"), host_subject(host))
@@ -63,6 +65,10 @@ def _limits(line: str) -> Iterator[tuple[str, Value]]:
         amount = _amount(found["value"])
         if amount is not None:
             yield _ULIMIT[found["flag"]], amount
+        return
+    capabilities = re.match(r"^CapEff:\s+(?P<mask>[0-9a-f]{8,16})$", line)
+    if capabilities:
+        yield "limit.ipc_lock", bool(int(capabilities["mask"], 16) >> _IPC_LOCK & 1)
         return
     found = re.match(r"^(?P<name>Max [a-z ]+?)\s{2,}(?P<soft>\d+|unlimited)\s+(?P<hard>\d+|unlimited)", line)
     if found and found["name"] in _PROC:

@@ -17,7 +17,7 @@ from assistant.intake.document import Document
 from assistant.parsers._device import host_subject, hosts_by_line
 
 NAME = "lspci"
-TRIGGERS = ("LnkSta:", "ACSCtl:", "LnkCap:", "SrcValid")
+TRIGGERS = ("LnkSta:", "(rev ff)", "ACSCtl:", "LnkCap:", "SrcValid")
 
 
 @dataclass
@@ -54,6 +54,8 @@ def parse(document: Document) -> Iterable[Fact]:
             words = found["text"] or names.get(address, "")
             names[address] = words
             device = _Device(address, words)
+            if "(rev ff)" in words and device.kind == "gpu":
+                yield Fact("gpu.lost", "missing", document.origin(index, "tool"), host_subject(hosts[index]))
         elif line.startswith("LnkCap:"):
             device.cap_speed, device.cap_width = _speed(line), _width(line)
         elif line.startswith("LnkSta:"):

@@ -16,7 +16,7 @@ from assistant.intake.document import Document
 from assistant.parsers._device import host_subject, hosts_by_line
 
 NAME = "df, free"
-TRIGGERS = ("/dev/shm", "Mounted on", "Mem:", "MemTotal:", "MiB Mem", "procs ---", "Swap:")
+TRIGGERS = ("/dev/shm", "Mounted on", "Mem:", "MemTotal:", "MiB Mem", "procs ---", "Swap:", "CPU Virtual Memory:")
 
 _UNITS = {"": 1.0, "B": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 
@@ -62,6 +62,8 @@ def parse(document: Document) -> Iterable[Fact]:
             values = list(_df(words, df_unit))
         elif re.match(r"^(?:MemTotal|MemAvailable|SwapTotal|SwapFree):\s+\d+ kB$", line):
             values = list(_meminfo(line, document.lines))
+        elif "CPU Virtual Memory:" in line and (percent := re.search(r"percent = (?P<p>[\d.]+)%", line)):
+            values = [("mem.available_share", round(1 - float(percent["p"]) / 100, 3))]
         elif re.match(r"^[MGK]iB (?:Mem|Swap) *:", line):
             values = list(_top(line))
         for key, value in values:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
-from assistant.facts import Fact, Origin
+from assistant.facts import Fact, Origin, Subject
 from assistant.intake.document import Document
 from assistant.parsers._device import host_subject, hosts_by_line
 
@@ -86,6 +86,7 @@ def _judge(processes: list[_Process], host: str | None) -> Iterable[Fact]:
             yield Fact("proc.swapd_busy", True, process.origin, subject)
         elif busy >= 150 and not _TRAINING.search(process.command) and not _SYSTEM.match(process.command):
             yield Fact("proc.foreign_cpu", f"{process.command[:60]} ({busy:g} % CPU)", process.origin, subject)
+    yield from _many_small(processes, subject)
     loads = [p.cpu for p in training if p.cpu is not None]
     if len(loads) >= 4:
         middle = median(loads)
@@ -93,3 +94,15 @@ def _judge(processes: list[_Process], host: str | None) -> Iterable[Fact]:
             if process.cpu is not None and middle > 60 and process.cpu < 0.3 * middle and not process.state.startswith(("Z", "D")):
                 yield Fact("proc.low_cpu_rank", f"{process.command[:40]} (pid {process.pid}, {process.cpu:g} % CPU)", process.origin, subject)
                 break
+
+
+def _many_small(processes: list[_Process], subject: Subject) -> Iterable[Fact]:
+    """Several processes of one foreign program that each fill a core."""
+    programs: dict[str, list[_Process]] = {}
+    for process in processes:
+        if 40 <= (process.cpu or 0.0) < 150 and not _TRAINING.search(process.command) and not _SYSTEM.match(process.command) and not _SWAP.search(process.command):
+            programs.setdefault(process.command.split()[0], []).append(process)
+    for program, found in programs.items():
+        total = sum(p.cpu or 0.0 for p in found)
+        if len(found) > 1 and total >= 150:
+            yield Fact("proc.foreign_cpu", f"{program[:60]} ({len(found)} processes, {total:g} % CPU)", found[0].origin, subject)

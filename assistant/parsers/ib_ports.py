@@ -28,7 +28,7 @@ from assistant.intake.document import Document
 from assistant.parsers._net import Reader
 
 NAME = "RDMA port state"
-TRIGGERS = ("CA '", "hca_id:", "Infiniband device '", "physical_state", " port 1 ==> ", "==( ", "phys_state")
+TRIGGERS = ("CA '", "hca_id:", "Infiniband device '", "physical_state", " port 1 ==> ", "==( ", "phys_state", "active_mtu")
 
 _LANE = {"SDR": 2.5, "DDR": 5, "QDR": 10, "FDR10": 10, "FDR": 14, "EDR": 25, "HDR": 50, "NDR": 100, "XDR": 200}
 
@@ -37,7 +37,8 @@ _LANE = {"SDR": 2.5, "DDR": 5, "QDR": 10, "FDR10": 10, "FDR": 14, "EDR": 25, "HD
 def _patterns() -> dict[str, re.Pattern[str]]:
     return {
         "device": re.compile(
-            r"^\s*(?:CA '(?P<a>[\w.-]+)'|hca_id:\s+(?P<b>[\w.-]+)|Infiniband device '(?P<c>[\w.-]+)' port (?P<p>\d+) status)"
+            r"^\s*(?:CA '(?P<a>[\w.-]+)'|hca_id:\s+(?P<b>[\w.-]+)|Infiniband device '(?P<c>[\w.-]+)' port (?P<p>\d+) status"
+            r"|.*[$#] ?(?:sudo )?ibv_devinfo (?:.* )?-d (?P<d>[\w.-]+))"
         ),
         "port": re.compile(r"^\s+(?:Port (?P<a>\d+):|port:\s+(?P<b>\d+))\s*$"),
         "field": re.compile(
@@ -70,7 +71,7 @@ def _blocks(reader: Reader) -> Iterator[Fact]:
     for index, text in enumerate(reader.document.messages):
         found = patterns["device"].match(text)
         if found:
-            device, port = found["a"] or found["b"] or found["c"], found["p"] or "1"
+            device, port = found["a"] or found["b"] or found["c"] or found["d"], found["p"] or "1"
             devices.setdefault(reader.hosts[index], {}).setdefault(device, index)
             continue
         found = patterns["port"].match(text)

@@ -10,6 +10,7 @@ Samples:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from statistics import median
 
@@ -32,8 +33,11 @@ def parse(document: Document) -> Iterable[Fact]:
             columns = [w for w in words if w.startswith("%")]
             continue
         if "%util" in words or "RTT" in words:
-            columns = line.replace("avg RTT (ms)", "rtt").replace("avg exe (ms)", "exe").split()
+            columns = re.sub(r"avg (\w+) \(\w+\)", lambda m: m[1].lower(), line.replace(":", " ")).split()
+            columns = columns[1:] if columns[:1] in (["read"], ["write"]) else columns
             continue
+        if "%)" in line:
+            words = re.sub(r"\([\d.]+%\)", "", line).split()
         numbers = [_number(w) for w in words]
         row = dict(zip(columns, numbers, strict=False)) if len(words) == len(columns) else {}
         for name, found in (("%iowait", waits), ("%util", busy), ("r_await", latencies), ("rtt", latencies)):

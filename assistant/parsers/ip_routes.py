@@ -41,6 +41,8 @@ def parse(document: Document) -> Iterable[Fact]:
     patterns = _patterns()
     seen: dict[tuple[str | None, str, str], str] = {}
     told: set[tuple[str | None, str]] = set()
+    bridges: dict[str, str] = {}
+    cards: dict[str, tuple[int, str]] = {}
     for index, text in enumerate(document.messages):
         if patterns["unreachable"].search(text):
             yield reader.host(index, "route.missing", True)
@@ -48,6 +50,12 @@ def parse(document: Document) -> Iterable[Fact]:
         got = patterns["get"].match(text)
         if got:
             yield reader.host(index, "route.device", got["dev"])
+            if _BRIDGE.match(got["dev"]) and got["dev"] != "lo":
+                yield reader.host(index, "route.through_bridge", f"{got['ip']} over {got['dev']}")
+            continue
+        default = re.match(r"\s*default (?:via \S+ )?dev (?P<dev>\S+)|0\.0\.0\.0\s+\d[\d.]+\s+0\.0\.0\.0\s+UG.*?(?P<last>\S+)$", text)
+        if default:
+            yield reader.host(index, "route.network", f"0.0.0.0/0 dev {default['dev'] or default['last']}")
             continue
         route = patterns["network"].match(text)
         table = None if route else patterns["table"].match(text)
@@ -60,10 +68,18 @@ def parse(document: Document) -> Iterable[Fact]:
             network, device, cost = f"{table['net']}/{table['mask']}", table["dev"], table["metric"]
         else:
             continue
-        if _BRIDGE.match(device) or network.startswith("169.254."):
+        if network.startswith("169.254."):
             continue
+        yield reader.host(index, "route.network", f"{network} dev {device}")
+        if _BRIDGE.match(device):
+            bridges[network] = device
+            continue
+        cards.setdefault(network, (index, device))
         key = (reader.hosts[index], network, cost)
         other = seen.setdefault(key, device)
         if other != device and (key[0], network) not in told:
             told.add((key[0], network))
             yield reader.host(index, "route.duplicate", f"{network} over {other} and {device}")
+    for network, (line, device) in cards.items():
+        if network in bridges:
+            yield reader.host(line, "route.duplicate", f"{network} over {bridges[network]} and {device}")

@@ -45,6 +45,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         "refused": re.compile(
             r"(?:iperf3: error - |connect failed: |iperf: )(?P<why>unable to connect to server[^\n]*|Connection (?:refused|timed out)|No route to host)"
         ),
+        "parallel": re.compile(r"\biperf3? .*-P ?(?P<n>\d+)"),
         "start": re.compile(r"Connecting to host|Client connecting to|Server listening on|^\s*Accepted connection"),
     }
 
@@ -53,9 +54,16 @@ def parse(document: Document) -> Iterable[Fact]:
     reader = Reader(document)
     patterns = _patterns()
     run: list[Row] = []
+    asked = 1
     for index, text in enumerate(document.messages):
+        if "iperf" in text and "-c" in text:
+            if run:
+                yield from _run(reader, run, asked)
+                run = []
+            parallel = patterns["parallel"].search(text)
+            asked = int(parallel["n"]) if parallel else 1
         if patterns["start"].search(text) and run:
-            yield from _run(reader, run)
+            yield from _run(reader, run, asked)
             run = []
         found = patterns["row"].match(text)
         if found:
@@ -66,10 +74,10 @@ def parse(document: Document) -> Iterable[Fact]:
         if refused:
             yield reader.job(index, "net.iperf_refused", refused["why"])
     if run:
-        yield from _run(reader, run)
+        yield from _run(reader, run, asked)
 
 
-def _run(reader: Reader, rows: list[Row]) -> Iterator[Fact]:
+def _run(reader: Reader, rows: list[Row], asked: int = 1) -> Iterator[Fact]:
     """Facts of one run: whole-run rows where there are any, else the median over the intervals."""
     streams = {r.stream for r in rows if r.stream != "SUM"}
     sums = [r for r in rows if r.stream == "SUM"]
@@ -81,7 +89,7 @@ def _run(reader: Reader, rows: list[Row]) -> Iterator[Fact]:
         rate *= len(streams)
     first = chosen[0]
     yield reader.job(first.index, "net.iperf_gbps", round(rate, 4))
-    yield reader.job(first.index, "net.iperf_streams", max(len(streams), 1))
+    yield reader.job(first.index, "net.iperf_streams", max(len(streams), asked))
     if len(intervals) > 2 and min(r.rate for r in intervals) > 0:
         low = min(intervals, key=lambda r: r.rate)
         yield reader.job(low.index, "net.iperf_min_gbps", round(low.rate, 4))
@@ -91,6 +99,9 @@ def _run(reader: Reader, rows: list[Row]) -> Iterator[Fact]:
     if counts:
         total = max(counts) if any("sender" in r.rest for r in chosen) else (sum(c for c, _ in counts), counts[0][1])
         yield reader.job(total[1], "net.iperf_retransmits", total[0])
+        volume = rate / 8 * max(r.end for r in chosen)
+        if volume > 0.1:
+            yield reader.job(total[1], "net.iperf_retrans_per_gb", round(total[0] / volume, 1))
     losses = [(float(m["pct"]), r.index) for r in rows if (m := patterns["loss"].search(r.rest))]
     if losses:
         yield reader.job(max(losses)[1], "net.iperf_loss_pct", max(losses)[0])

@@ -76,6 +76,9 @@ def parse(document: Document) -> Iterable[Fact]:
         short = re.search(r"\d+/\d+ nodes are available: (.{5,200})", message)
         if short:
             say("pod.pending_why", short[1], index, pod)
+    rows = [f for f in facts if f.key == "pod.status" and f.subject.kind == "host"]
+    if len(rows) > 1 and all(f.value in ("Completed", "Succeeded") for f in rows):
+        facts.append(Fact("run.succeeded", True, rows[0].origin))
     if facts:
         facts.append(Fact("scheduler", "kubernetes", facts[0].origin))
     return facts

@@ -203,6 +203,8 @@ def _size_gb(text: str) -> float | None:
 
 def _docker(given: Options, known: dict[str, str]) -> Pairs:
     yield "container", "docker"
+    if any(name in given for name in ("e", "env", "env_file")):
+        yield "launch.env_exported", True
     shm = _value(given, known, "shm_size")
     if shm:
         yield "launch.shm_size_gb", _size_gb(shm)

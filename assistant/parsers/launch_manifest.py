@@ -66,6 +66,7 @@ def _read(text: str) -> list[tuple[str, Value]]:
         found.append(("launch.replicas", replicas))
     for pod in pods:
         found += _pod(pod)
+    found += _one_role(data)
     return list(dict.fromkeys(found))
 
 
@@ -78,6 +79,30 @@ def _by_lines(text: str) -> list[tuple[str, Value]]:
         if "/dev/shm" in text:
             found.append(("launch.shm_volume", True))
     return found
+
+
+def _one_role(data: dict[str, Any]) -> Iterator[tuple[str, Value]]:
+    """Variables that only one of the roles of a job gets. An MPI launcher hands its own on, so it is left out."""
+    for node in _walk(data):
+        roles = next((v for k, v in node.items() if str(k).endswith("ReplicaSpecs") and isinstance(v, dict)), None)
+        if roles is None and "headGroupSpec" in node and node.get("workerGroupSpecs"):
+            roles = {"head": node["headGroupSpec"], "worker": node["workerGroupSpecs"]}
+        if roles is None or "Launcher" in roles or len(roles) < 2:
+            continue
+        given = {role: {n for n in _names(spec) if re.match(r"NCCL_|GLOO_|UCX_|FI_|LD_LIBRARY_PATH|HF_|TORCH_NCCL", n)} for role, spec in roles.items()}
+        missing = sorted(set.union(*given.values()) - set.intersection(*given.values()))
+        if missing:
+            yield "launch.env_one_role", ", ".join(missing)
+
+
+def _names(node: Any) -> Iterator[str]:
+    for part in _walk(node):
+        env = part.get("env")
+        for entry in env if isinstance(env, list) else ():
+            if isinstance(entry, dict) and isinstance(entry.get("name"), str):
+                yield entry["name"]
+        if part.get("envFrom"):
+            yield "envFrom"
 
 
 def _walk(node: Any, depth: int = 0) -> Iterator[dict[str, Any]]:

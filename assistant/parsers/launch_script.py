@@ -20,7 +20,7 @@ from assistant.parsers.launch_command import commands
 NAME = "Slurm job script"
 TRIGGERS = ("#SBATCH ",)
 
-_SHORT = {"N": "nodes", "n": "ntasks", "c": "cpus-per-task", "G": "gpus", "w": "nodelist"}
+_SHORT = {"N": "nodes", "n": "ntasks", "c": "cpus-per-task", "G": "gpus", "w": "nodelist", "m": "distribution"}
 _OWN_LAUNCHERS = ("torchrun", "torch.distributed.launch", "accelerate", "colossalai")
 
 
@@ -80,6 +80,8 @@ def parse(document: Document) -> Iterable[Fact]:
         if gpus:
             say("launch.sbatch_gpus", gpus, asked[name][0])
             break
+    if asked.get("distribution", (0, ""))[1].startswith("cyclic"):
+        say("launch.cyclic", True, asked["distribution"][0])
     total, at_total = number("ntasks")
     say("launch.num_processes", total, at_total)
     cpus, at_cpus = number("cpus-per-task")

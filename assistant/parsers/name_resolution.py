@@ -77,6 +77,7 @@ def parse(document: Document) -> Iterable[Fact]:
     reader = Reader(document)
     patterns = _patterns()
     asked = ""
+    yield from _families(reader)
     for index, text in enumerate(document.messages):
         if asked:
             found = patterns["address"].match(text.strip())
@@ -106,9 +107,23 @@ def parse(document: Document) -> Iterable[Fact]:
             yield reader.host(index, "net.resolve_failed", found["a"] or found["b"] or found["c"] or "own name")
 
 
+def _families(reader: Reader) -> Iterator[Fact]:
+    """getent ahosts lists every address of a name; where all of them are IPv6 the name is of no use to IPv4."""
+    name, first, found = "", 0, set[bool]()
+    for index, text in enumerate([*reader.document.messages, ""]):
+        row = re.match(r"(?P<ip>[0-9a-f.:]+)\s+(?:STREAM|DGRAM|RAW)\b", text)
+        if row:
+            found.add(":" in row["ip"])
+            continue
+        if name and found == {True}:
+            yield reader.host(first, "net.resolved_ipv6_only", name)
+        asked = _patterns()["getent"].search(text)
+        name, first, found = (asked["name"] if asked else ""), index, set[bool]()
+
+
 def _hosts_line(reader: Reader, index: int, ip: str, names: list[str]) -> Iterator[Fact]:
     """A line of /etc/hosts or getent; loopback lines count only where they carry a name of their own."""
-    real = [n for n in names if n.lower() not in _LOCAL and not n.lower().startswith(("ip6-", "localhost"))]
+    real = [n for n in names if n not in ("STREAM", "DGRAM", "RAW") and n.lower() not in _LOCAL and not n.lower().startswith(("ip6-", "localhost"))]
     if real:
         yield from _resolved(reader, index, real[0], ip, own=ip.startswith("127.") or ip == "::1")
 

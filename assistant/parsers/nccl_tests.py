@@ -20,7 +20,7 @@ from assistant.intake.document import Document
 from assistant.parsers._nccl_lines import Collected
 
 NAME = "nccl-tests"
-TRIGGERS = ("busbw", "_perf ", "Avg bus bandwidth", "minBytes")
+TRIGGERS = ("busbw", "_perf ", "Avg bus bandwidth", "minBytes", "     sum      -1")
 
 MIB = 1 << 20
 #: Bandwidth dips below this size come with the change of protocol and mean little.
@@ -110,9 +110,13 @@ def tables(document: Document, out: Collected) -> list[Table]:
                 runs.append(current)
             current.headed = True
             continue
-        if current is None:
-            continue
-        _line(current, line, index)
+        if current is None or current.rows:
+            row = read_row(line, index)
+            if row is not None and (current is None or row.size <= current.rows[-1].size):  # rows pasted without their head
+                current = Table(index, op)
+                runs.append(current)
+        if current is not None:
+            _line(current, line, index)
     for run in runs:
         run.op = run.op or (named[1] if named else "")
     return runs

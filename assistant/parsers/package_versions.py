@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 
 from assistant.facts import JOB, Fact, Subject, Value
 from assistant.intake.document import Document
+from assistant.parsers._sections import section_hosts
 
 NAME = "package versions"
 TRIGGERS = (
     "==", "PyTorch version:", "Package  ", "# packages in environment", "[pip3]", "[conda]", "torch.__version__", "torch version", "PyTorch version", "Available Tensor Operations",
     "Python version:", "pypi_0", "transformers version", "`transformers` version", "Python 3.", "--check-build",
+    "pip list", "pip freeze", "pip show", "conda list", "+cu1", "pip3 list", "uv pip",
 )  # fmt: skip
 
 #: Packages whose version must be the same on all nodes, or tells what the build can do.
@@ -41,6 +44,7 @@ def _plain() -> tuple[tuple[re.Pattern[str], str], ...]:
     return (
         (c(r"PyTorch version[^:]*: (?P<v>\d+\.\d+\S*)"), "torch_version"),
         (c(r"(?:torch version|torch\.__version__)[ :=.]+'?(?P<v>\d+\.\d+[\w.+]*)"), "torch_version"),
+        (c(r"(?:^|[\s'\"(:])(?P<v>\d+\.\d+\.\d+\+cu\d{2,3})\b"), "torch_version"),
         (c(r"Python version:? (?P<v>\d+\.\d+(?:\.\d+)?)"), "python_version"),
         (c(r"^Python (?P<v>3\.\d+\.\d+)\s*$"), "python_version"),
         (c(r"Nvidia driver version: (?P<v>\d+\.\d+\S*)"), "driver_version"),
@@ -53,6 +57,7 @@ def parse(document: Document) -> Iterable[Fact]:
     facts: list[Fact] = []
     nccl: set[str] = set()
     section = ""
+    hosts = section_hosts(document)
     seen: set[tuple[str, Value, str | None]] = set()
     for index, message in enumerate(document.messages):
         if len(message) > 1000:
@@ -61,6 +66,8 @@ def parse(document: Document) -> Iterable[Fact]:
             section = message
         for key, value in _read(message, section):
             origin = document.origin(index, "tool")
+            if origin.host is None or origin.host == document.host:
+                origin = replace(origin, host=hosts[index] or origin.host)
             if (key, value, origin.host) in seen:
                 continue
             seen.add((key, value, origin.host))

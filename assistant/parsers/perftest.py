@@ -39,7 +39,11 @@ def parse(document: Document) -> Iterable[Fact]:
     patterns = _patterns()
     unit, latency = "", False
     best: tuple[float, int] | None = None
+    sides: dict[bool, float] = {}
+    on_gpu = False
     for index, text in enumerate(document.messages):
+        if re.search(r"\bib_(?:write|read|send)_bw\b", text):
+            on_gpu = "--use_cuda" in text or "--use_rocm" in text
         head = patterns["head"].search(text)
         if head or "t_typical" in text:
             if best:
@@ -56,5 +60,8 @@ def parse(document: Document) -> Iterable[Fact]:
             if found:
                 rate = float(found["avg"]) * (1.0 if unit.startswith("Gb") else 8 * 1.048576e-3)
                 best = max(best, (rate, index)) if best else (rate, index)
+                sides[on_gpu] = max(sides.get(on_gpu, 0.0), rate)
+                if on_gpu and sides.get(False):
+                    yield reader.job(index, "net.rdma_gpu_share", round(rate / sides[False], 3))
     if best:
         yield reader.job(best[1], "net.rdma_bw_gbps", round(best[0], 2))

@@ -40,8 +40,8 @@ def parse(document: Document) -> Iterable[Fact]:
     reader = Reader(document)
     patterns = _patterns()
     size = 56
-    small_ok = False
-    too_long = False
+    small_ok, too_long = False, False
+    vanished: int | None = None
     for index, text in enumerate(document.messages):
         head = patterns["head"].match(text)
         if head:
@@ -59,6 +59,10 @@ def parse(document: Document) -> Iterable[Fact]:
                 yield reader.job(index, "net.ping_loss_pct", lost)
             elif lost == 100 and (small_ok or too_long):
                 yield reader.job(index, "net.big_ping_lost", True)
+            elif lost == 100:
+                vanished = index
+            else:
+                yield reader.job(index, "net.ping_loss_pct", lost)
             continue
         rtt = patterns["rtt"].search(text)
         if rtt:
@@ -66,3 +70,5 @@ def parse(document: Document) -> Iterable[Fact]:
             yield reader.job(index, "net.rtt_max_ms", float(rtt["max"]))
             if rtt["dev"]:
                 yield reader.job(index, "net.rtt_mdev_ms", float(rtt["dev"]))
+    if vanished is not None and small_ok:
+        yield reader.job(vanished, "net.big_ping_lost", True)

@@ -45,7 +45,7 @@ _ECHO_TYPES = frozenset(_ECHO_WORDS.split())
 @cache
 def _echo_text() -> re.Pattern[str]:
     return re.compile(
-        r"(?i)NCCL (?:error|communicator)|ncclS?\w*Error|NCCL.{0,20}timeout|Watchdog caught|ProcessGroup(?:NCCL|Gloo)|/gloo/|Gloo connectFullMesh|Connection (?:closed|reset) by peer|"
+        r"(?i)DEADLINE_EXCEEDED: (?:failed to connect|barrier timed)|UNAVAILABLE: (?:failed to connect|connection|socket)|failed to connect to all addresses|NCCL (?:error|communicator)|ncclS?\w*Error|NCCL.{0,20}timeout|Watchdog caught|ProcessGroup(?:NCCL|Gloo)|/gloo/|Gloo connectFullMesh|Connection (?:closed|reset) by peer|"
         r"broken pipe|socket timeout|connection refused|store based barrier|TCPStore|c10d store|client socket has timed out|Timed out (?:after|waiting|initializing)|"
         r"wait timeout after|recv, got 0 bytes|closed connection|address already in use|Horovod has been shut down|UnexpectedRemote|"
         r"monitoredBarrier|rank \d+ (?:failed|did not)|DataLoader worker \(pid\(?s?\)?.{0,20}exited|EADDRINUSE|rendezvous|connectFullMesh|Detected mismatch between collectives"
@@ -80,10 +80,12 @@ class Raised:
 def is_echo(kind: str, text: str) -> bool:
     """Whether an exception of this type and text only tells of a failure elsewhere."""
     short = kind.rsplit(".", 1)[-1]
-    return short in _ECHO_TYPES or (short in ("RuntimeError", "TimeoutError", "OSError", "Exception", "ValueError", "error") and _echo_text().search(text) is not None)
+    return short in _ECHO_TYPES or (short in ("RuntimeError", "TimeoutError", "OSError", "Exception", "ValueError", "error", "XlaRuntimeError", "JaxRuntimeError") and _echo_text().search(text) is not None)
 
 
 _KINDS = (
+    ("version", r"Version ?Mismatch|[Vv]ersion mismatch|installed with version \S+ but found|was (?:built|compiled) (?:with|against|for) .{0,40} but|incompatible (?:architecture|version)"),
+    ("world", r"[Ww]orld[ _]?size.{0,60}(?:divisible|but|!=|match|multiple)|but world size is|train_batch_size is not equal|mesh_shape|[Nn]umber of devices \d+|tasks per node configured in SLURM|product of (?:parallel|mesh)|[Ii]nvalid parallel dims|mesh (?:should|must) not be bigger|only \d+ (?:gpus?|devices) (?:are )?available|devices? you requested"),
     ("gpu-memory", r"OutOfMemoryError|CUDA out of memory|CUDNN_STATUS_ALLOC_FAILED|CUBLAS_STATUS_ALLOC_FAILED|HIP out of memory"),
     ("host-memory", r"^MemoryError|Cannot allocate memory|can't allocate memory|DefaultCPUAllocator|Unable to allocate .* for an array"),
     ("backend", r"No backend type associated|doesn't have (?:NCCL|MPI|Gloo|UCC)|must be CUDA and dense|not implemented for '?(?:gloo|mpi)|Invalid backend|Unknown c10d backend"),
@@ -195,6 +197,10 @@ def parse(document: Document) -> Iterable[Fact]:
                 line = document.line(index)
                 facts += _facts(document, Raised(index, found["inner"] or found["type"], found["text"] or "", None, None, 0, line.rank, line.host))
                 break
+    if any(f.origin.host for f in facts):
+        hosts = sorted({h for h in (document.line(i).host for i in range(min(len(document.lines), 3000))) if h})
+        if len(hosts) > 1:
+            facts.append(Fact("log.hosts", ",".join(hosts[:64]), facts[0].origin))
     return facts
 
 

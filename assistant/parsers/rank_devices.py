@@ -29,11 +29,29 @@ def _one_line() -> re.Pattern[str]:
 
 
 @cache
+def _guess_or_choice() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What c10d guesses for a rank, and what the program says of the same rank."""
+    return (
+        re.compile(r"\bRank (?P<rank>\d+)\]?\s+using GPU (?P<device>\d+) (?:to perform|as device)"),
+        re.compile(r"(?i)(?<!local )(?<!local_)\brank[ :=]*(?P<rank>\d+)\b[^\n]{0,60}\bcuda:(?P<device>\d+)\b"),
+    )
+
+
+@cache
 def _block() -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(r"Local process index: (\d+)\s*$"), re.compile(r"Device: cuda:(\d+)\s*$")
 
 
 def parse(document: Document) -> Iterable[Fact]:
+    named: dict[str, set[str]] = {}
+    for number, text in enumerate(document.messages):
+        for pattern in _guess_or_choice():
+            found = pattern.search(text) if len(text) <= 600 else None
+            if found:
+                named.setdefault(found["rank"], set()).add(found["device"])
+                if len(named[found["rank"]]) > 1:
+                    devices = " and ".join(sorted(named.pop(found["rank"])))
+                    yield Fact("rank.device_conflict", f"rank {found['rank']}: GPU {devices}", document.origin(number))
     index_line, device_line = _block()
     local: str | None = None
     for number, text in enumerate(document.messages):

@@ -6,6 +6,7 @@ Tcp:
 
 TcpOutSegs                      18233412           0.0
 TcpRetransSegs                  412233             0.0
+IpFragFails                     41233              0.0
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from assistant.intake.document import Document
 from assistant.parsers._net import Reader
 
 NAME = "TCP statistics"
-TRIGGERS = ("segments retransmit", "TcpRetransSegs", "retransmitted")
+TRIGGERS = ("segments retransmit", "TcpRetransSegs", "retransmitted", "IpFragFails", "fragments failed")
 
 
 @cache
@@ -37,6 +38,10 @@ def parse(document: Document) -> Iterable[Fact]:
         out = _patterns()["sent"].match(text)
         if out:
             sent[reader.hosts[index]] = int(out["a"] or out["b"])
+            continue
+        failed = re.match(r"\s*(?:IpFragFails\s+(\d+)|(\d+) fragments failed)", text)
+        if failed and int(failed[1] or failed[2]) > 100:
+            yield reader.host(index, "net.frag_fails", int(failed[1] or failed[2]))
             continue
         again = _patterns()["again"].match(text)
         if not again:

@@ -8,6 +8,7 @@ Samples:
     using 2 GPUs:
     batch_size=64         78 seconds
     Finished saving the checkpoint (or staging if async is enabled)in 393.86 seconds.
+    {'eval_loss': 1.3020, 'eval_runtime': 311.2, 'eval_samples_per_second': 43.0}
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from assistant.intake.document import Document
 from assistant.parsers._steps import Step, step_facts
 
 NAME = "throughput summary"
-TRIGGERS = ("images/sec", "global_step/sec", "img/sec", "GPU", "gpu", "node", "heckpoint", "_per_second", "sentences/sec", "samples/s", "tokens/s")
+TRIGGERS = ("images/sec", "global_step/sec", "img/sec", "GPU", "gpu", "node", "heckpoint", "_per_second", "sentences/sec", "samples/s", "tokens/s", "eval_runtime")
 
 _TOTAL = re.compile(r"^\s*total (?:images|img|examples|sentences)/sec(?:ond)?: *(?P<v>[\d.]+)", re.IGNORECASE)
 _ON = re.compile(r"Total img/sec on (?P<n>\d+) \w+\(s\): *(?P<v>[\d.]+)")
@@ -36,12 +37,14 @@ _HEAD = re.compile(r"^\W*(?:using |with |on |for )?(?P<n>\d{1,4}|one|two|three|f
 _TIME = re.compile(r"(?P<v>\d+(?:\.\d+)?) ?(?P<u>seconds?|secs?|s|minutes?|min|m|hours?|h|ms)(?P<per>(?:/| ?per ?)(?:epoch|it(?:eration)?|step|batch))?\b(?!/)", re.IGNORECASE)
 _RATE = re.compile(r"(?P<v>\d[\d,]*(?:\.\d+)?) ?(?P<u>(?:it|step|batch|sample|image|img|token|tok|seq|sentence|word|example)(?:eration|e?s|es)?(?:/s(?:ec(?:ond)?)?\b| ?per ?second| ?a second))", re.IGNORECASE)
 _SAVED = re.compile(r"(?:sav(?:ed|ing)|checkpoint|state.?dict)[^\n]{0,120}?\b(?:in|took|time(?: taken)?|elapsed)\b[ :=]*(?P<v>\d+(?:\.\d+)?) ?(?P<u>s|secs?|seconds?|minutes?|min|ms)\b|save-checkpoint[^\n]{0,60}?\((?P<u2>ms)\)[ :]*(?P<v2>[\d.]+)|(?P<u3>ms)\) \| save-checkpoint: (?P<v3>[\d.]+)|save-checkpoint \.*: \([\d.]+, (?P<v4>[\d.]+)\)", re.IGNORECASE)
+_FILE_SAVED = re.compile(r"\b(?:(?P<end>[Ss]aved)|[Ss]aving)\b[^/\n]{0,60}?(?P<file>/[\w./-]*\w)")
+_EVAL = re.compile(r"[\"']?eval_runtime[\"']?\s*[:=]\s*[\"']?(?P<v>\d+(?:\.\d+)?)")
 WORDS = {"one": 1, "single": 1, "two": 2, "three": 3, "four": 4, "eight": 8}
 SECONDS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "second": 1.0, "m": 60.0, "min": 60.0, "minute": 60.0, "h": 3600.0, "hour": 3600.0}
 
 
 def parse(document: Document) -> Iterable[Fact]:
-    return [*_benchmarks(document), *_tables(document), *_checkpoints(document)]
+    return [*_benchmarks(document), *_tables(document), *_checkpoints(document), *_evaluations(document)]
 
 
 def seconds(value: str, unit: str) -> float:
@@ -153,10 +156,27 @@ def _tables(document: Document) -> Iterator[Fact]:
                 label = None
 
 
+def _evaluations(document: Document) -> Iterator[Fact]:
+    """Time of the longest evaluation that a trainer reports."""
+    found = [(float(m["v"]), i) for i, line in enumerate(document.messages) if "eval_runtime" in line and (m := _EVAL.search(line))]
+    if found:
+        value, index = max(found)
+        yield Fact("eval.seconds", round(value, 2), document.origin(index))
+
+
 def _checkpoints(document: Document) -> Iterator[Fact]:
     worst = 0.0
     where = 0
+    begun: dict[str, float] = {}
     for index, line in enumerate(document.messages):
+        if "aving" in line or "aved" in line:
+            step = _FILE_SAVED.search(line[:2000])
+            time = document.line(index).time if step is not None else None
+            if step is not None and time is not None:
+                if step["end"] is None:
+                    begun[step["file"]] = time
+                elif step["file"] in begun and worst < time - begun[step["file"]] < 86400:
+                    worst, where = time - begun[step["file"]], index
         if "heckpoint" not in line and "state dict" not in line and "aved" not in line:
             continue
         found = _SAVED.search(line[:2000])

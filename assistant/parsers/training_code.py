@@ -22,7 +22,7 @@ from assistant.parsers._python_code import CodeLine, looks_like_code, read_code
 from assistant.parsers._wrapped_model import runs_on_one_rank
 
 NAME = "Python training code"
-TRIGGERS = ("torch", "hvd", "DataLoader", "tf.data", "jax", "accelerate", "tensorflow")
+TRIGGERS = ("torch", "mpi4py", "hvd", "DataLoader", "tf.data", "jax", "accelerate", "tensorflow", "TorchTrainer")
 
 _COLLECTIVE = r"(?:dist|torch\.distributed|distributed|hvd|accelerator|comm|fabric|self\.fabric|jax\.experimental\.multihost_utils|multihost_utils)\.(?:all_?reduce|all_?gather\w*|reduce_?scatter\w*|reduce|gather\w*|broadcast\w*|barrier|scatter|wait_for_everyone|sync_global_devices|process_allgather)\("
 _DISTRIBUTED = r"init_process_group|\bDDP\(|\bFSDP\(|DistributedDataParallel|hvd\.init|FullyShardedDataParallel|fully_shard|Accelerator\(|deepspeed\.initialize|jax\.distributed|MirroredStrategy|Fabric\(|dist\.get_rank"
@@ -39,8 +39,8 @@ def _whole() -> dict[str, re.Pattern[str]]:
             "ddp": r"DistributedDataParallel\(|\bDDP\(|FSDP\(|FullyShardedDataParallel\(|fully_shard\(",
             "device": r"set_device|device_id|cuda:\{|cuda:\W?\s*[+%]|LOCAL_RANK|local_rank\(\)|visible_device_list|set_visible_devices|CUDA_VISIBLE_DEVICES|\.(?:to|cuda)\((?:\w+\.)*(?:local_)?rank\b|torch\.device\((?:[^)]*)rank|accelerator\.(?:device|prepare)|deepspeed\.initialize|fabric\.",
             "fixed": r"set_device\(\s*\d|(?:to|device)\(\s*[\"']cuda:0[\"']|\.cuda\(0\)|device\s*=\s*[\"']cuda:0[\"']",
-            "loader": r"DataLoader\(|tf\.data\.|list_files\(|TFRecordDataset|load_dataset\(|wds\.|WebDataset\(",
-            "split": r"DistributedSampler|sampler\s*=|\.shard\(|split_dataset_by_node|split_by_node|nodesplitter|num_replicas|accelerator\.prepare|prepare_data_loader|setup_dataloaders|process_index|%\s*(?:\w+\.)*(?:hvd\.size\(\)|world_size|size\b|num_(?:tasks|ranks|processes))|experimental_distribute|deepspeed\.initialize|DistributedBatchSampler|data_sharding|:?:\s*(?:hvd\.size|world_size)|(?:idx|range|files|shards|indices)\S*\[\s*(?:\w+\.)*(?:local_)?rank",
+            "loader": r"DataLoader\(|tf\.data\.|list_files\(|TFRecordDataset|load_dataset\(|wds\.|WebDataset\(|ray\.data\.read_\w+\(",
+            "split": r"DistributedSampler|get_dataset_shard\(|streaming_split\(|load_\w+\([^)\n]*\brank\s*,\s*world|sampler\s*=|\.shard\(|split_dataset_by_node|split_by_node|nodesplitter|num_replicas|accelerator\.prepare|prepare_data_loader|setup_dataloaders|process_index|%\s*(?:\w+\.)*(?:hvd\.size\(\)|world_size|size\b|num_(?:tasks|ranks|processes))|experimental_distribute|deepspeed\.initialize|DistributedBatchSampler|data_sharding|:?:\s*(?:hvd\.size|world_size)|(?:idx|range|files|shards|indices)\S*\[\s*(?:\w+\.)*(?:local_)?rank",
             "modulo": r"%\s*(?:\w+\.)*(?:hvd\.size\(\)|get_world_size\(\)|world_size|size\b|n_?ranks|num_(?:tasks|ranks|processes|replicas))\s*==\s*(?:\w+\.)*(?:hvd\.rank\(\)|get_rank\(\)|\w*rank\w*)|\[\s*(?:\w+\.)*(?:hvd\.rank\(\)|get_rank\(\)|\w*rank\w*)\s*::\s*",
             "equal": r"\.repeat\(|drop_last\s*=\s*True|drop_remainder\s*=\s*True|steps_per_epoch|max_steps|itertools\.cycle|resampled\s*=\s*True|with_epoch\(|even_batches|\.join\(\)|\bJoin\(|join_uneven|DistributedSampler",
             "join": r"\bwith .*\.join\(|\bJoin\(|has_data|data_exhausted|is_exhausted|join_uneven_inputs|hvd\.join\(",
@@ -77,7 +77,7 @@ def parse(document: Document) -> Iterable[Fact]:
     program = read_code(document.lines)
     text = "\n".join(line.text for line in program)
     whole = {name: pattern.search(text) is not None for name, pattern in _whole().items()}
-    if not (whole["distributed"] or whole["dp"] or whole["loader"] or re.search(r"\b(?:dist|hvd)\.\w+\(", text)):
+    if not (whole["distributed"] or whole["dp"] or whole["loader"] or re.search(r"\b(?:dist|hvd)\.\w+\(|NcclCommunicator|mpi4py", text)):
         return []
     facts = list(_facts_of_whole(document, program, text, whole))
     facts += _facts_of_lines(document, program, whole)
@@ -100,7 +100,10 @@ def _facts_of_whole(document: Document, program: list[CodeLine], text: str, whol
         yield Fact("code.no_set_device", True, _at(document, program, re.compile(r"init_process_group|hvd\.init")))
     if whole["distributed"] and whole["fixed"]:
         yield Fact("code.fixed_device", True, _at(document, program, patterns["fixed"]))
-    if whole["loader"] and re.search(r"init_process_group|hvd\.init|DistributedDataParallel|dist\.get_rank", text) and not whole["split"]:
+    by_rank = re.compile(r"(?:set_device|Device|\.cuda|\.to|torch\.device|visible_device_list\s*=\s*str|get_device)\(\s*f?[\"']?(?:cuda:)?\{?\s*(?:\w+\.)*(?:get_)?rank(?:\(\))?\s*(?:%\s*\w+(?:\.\w+)*(?:\(\))?)?\s*\}?[\"']?\s*\)")
+    if by_rank.search(text):
+        yield Fact("code.device_from_global_rank", True, _at(document, program, by_rank))
+    if whole["loader"] and re.search(r"init_process_group|hvd\.init|DistributedDataParallel|dist\.get_rank|train\.torch\.prepare_model|TorchTrainer\(", text) and not whole["split"]:
         yield Fact("code.no_sampler", True, _at(document, program, patterns["loader"]))
     if whole["modulo"] and not whole["equal"]:
         yield Fact("code.split_by_modulo", True, _at(document, program, patterns["modulo"]))

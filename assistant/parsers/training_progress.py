@@ -51,7 +51,7 @@ def _forms() -> tuple[tuple[re.Pattern[str], float], ...]:
 _METER = re.compile(r"\[\s*(?P<n>\d+)/\s*\d+[^\]]*\].{0,80}?\bTime:? +(?P<t>\d+\.\d+)s? \( *(?P<avg>\d+\.\d+)s?\)")
 _DATA = re.compile(r"\bdata(?:[_ ]?(?:time|load(?:ing)?|wait))?s?:? *=? *(?P<t>\d+\.\d+)s?(?: \( *(?P<avg>\d+\.\d+)s?\))?", re.IGNORECASE)
 _TIMM = re.compile(r"\[\s*(?P<n>\d+)/\d+ .*?\bTime: (?P<t>[\d.]+)s, +[\d.]+/s +\( *(?P<avg>[\d.]+)s")
-_DET = re.compile(r"\biter(?:ation)?:? ?\[?(?P<n>\d+).*?\btime: (?P<t>\d+\.\d+)\b.*?\bdata_time: (?P<d>\d+\.\d+)", re.IGNORECASE)
+_DET = re.compile(r"(?:\biter(?:ation)?:? ?\[?|\]?\[ *)(?P<n>\d+).*?\btime: (?P<t>\d+\.\d+)\b.*?\bdata_time: (?P<d>\d+\.\d+)", re.IGNORECASE)
 _RATE = re.compile(r"\bstep: *(?P<n>\d+)\b.*?\btps: *(?P<r>[\d,]+(?:\.\d+)?)|global_step=(?P<n2>\d+).*?CurrSamplesPerSec=(?P<r2>[\d.]+)|\bsteps?:? (?P<n3>\d+)\b.*?\b(?:samples|tokens|tok|toks|images|imgs|examples)(?:/s(?:ec)?(?:ond)?\b|_per_s\w*| per second)\S*?\s*[:=]?\s*(?P<r3>[\d,]+\.?\d*)", re.IGNORECASE)
 _TQDM = re.compile(r"(?P<pct>\d+)%\|[^|]{0,400}\| *(?P<n>\d+)/(?P<total>\d+) \[(?P<elapsed>[\d:]+)<(?P<left>[\d:?]+), +(?P<rate>[\d.]+)(?P<unit>s/(?:it|step|batch|ba)|(?:it|step|batch|ba)(?:ches)?/s)")
 _COLOUR = re.compile(r"\x1b?\[[\d;]*m")

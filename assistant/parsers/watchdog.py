@@ -154,7 +154,7 @@ def _across(document: Document, reports: Reports, status: dict[int, tuple[int, i
         if len(ranks) >= 2 and silent and len(silent) < len(ranks):
             yield Fact("watchdog.silent_ranks", _join(silent), origin)
         if len(ranks) >= 2 and silent == {0}:
-            yield Fact("watchdog.rank0_silent", True, origin)
+            yield Fact("watchdog.rank0_silent", True, origin, Subject("rank", "0"))
         works = list(reports.ranks.values())
         if len({w[0] for w in works}) > 1:
             yield Fact("watchdog.seq_differs", True, origin)

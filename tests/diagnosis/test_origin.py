@@ -31,7 +31,17 @@ SIGNATURES = {
         *(signature(f"e{n}", "either", {"work.rank-failed": "weak"}, "torch/launcher") for n in range(5)),
     )
 }
-KB = Knowledge({}, SIGNATURES, {}, {}, {}, {}, {}, "test")
+KB = Knowledge(
+    causes={},
+    signatures=SIGNATURES,
+    questions={},
+    vocabulary={},
+    placeholders={},
+    tree={},
+    patterns={},
+    said={},
+    fingerprint="test",
+)
 
 
 def hit(name: str, time: float | None = None, line: int = 1, rank: int | None = None, file: str = "a.log") -> Hit:

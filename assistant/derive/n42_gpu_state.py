@@ -1,0 +1,77 @@
+"""GPU clocks, power limits and PCIe links judged over time, against peers and against what the model is built for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from assistant.facts import CaseFile, Fact, Origin
+from knowledge.hardware_tables import find_gpu
+
+
+def derive(case: CaseFile) -> Iterable[Fact]:
+    yield from _sinking(case)
+    yield from _application_clock(case)
+    yield from _low_clock(case)
+    yield from _power(case)
+    yield from _links(case)
+
+
+def _derived(origin: Origin) -> Origin:
+    return Origin("derived", origin.file, origin.line, origin.host, origin.rank, origin.quote, origin.time)
+
+
+def _numbers(case: CaseFile, key: str) -> dict[tuple[str | None, str], list[Fact]]:
+    """Measured values of each GPU, by file."""
+    found: dict[tuple[str | None, str], list[Fact]] = {}
+    for fact in case.about(key):
+        if fact.subject.kind == "gpu" and isinstance(fact.value, int | float) and fact.origin.kind in ("tool", "log", "probe"):
+            found.setdefault((fact.origin.file, fact.subject.name), []).append(fact)
+    return found
+
+
+def _sinking(case: CaseFile) -> Iterator[Fact]:
+    """The clock at the end is far below that of the beginning, while the GPU is busy all the time."""
+    utils = _numbers(case, "gpu.util")
+    for gpu, facts in _numbers(case, "gpu.sm_clock_mhz").items():
+        clocks = [float(f.value) for f in facts]
+        busy = [float(f.value) for f in utils.get(gpu, [])]
+        if len(clocks) >= 4 and busy and min(busy) >= 70 and max(clocks[-2:]) < 0.85 * max(clocks[:2]):
+            yield Fact("gpu.clock_sinks", f"{max(clocks[:2]):g} to {clocks[-1]:g} MHz", _derived(facts[-1].origin), facts[-1].subject)
+
+
+def _application_clock(case: CaseFile) -> Iterator[Fact]:
+    defaults = _numbers(case, "gpu.app_clock_default_mhz")
+    for gpu, facts in _numbers(case, "gpu.app_clock_mhz").items():
+        default = defaults.get(gpu)
+        if default and float(facts[0].value) < 0.9 * float(default[0].value):
+            yield Fact("gpu.clock_below_max", True, _derived(facts[0].origin), facts[0].subject)
+
+
+def _low_clock(case: CaseFile) -> Iterator[Fact]:
+    """Under full load at less than three quarters of the largest clock."""
+    tops, utils = _numbers(case, "gpu.sm_clock_max_mhz"), _numbers(case, "gpu.util")
+    for gpu, facts in _numbers(case, "gpu.sm_clock_mhz").items():
+        top, util = tops.get(gpu), utils.get(gpu)
+        if top and util and float(util[0].value) >= 80 and float(facts[0].value) < 0.75 * float(top[0].value):
+            yield Fact("gpu.clock_below_max", True, _derived(facts[0].origin), facts[0].subject)
+
+
+def _power(case: CaseFile) -> Iterator[Fact]:
+    names = {f.subject.name: str(f.value) for f in case.about("gpu.name") if f.subject.kind == "gpu"}
+    stated = case.best("gpu")
+    for (_, name), facts in _numbers(case, "gpu.power_cap_w").items():
+        model = find_gpu(names.get(name) or (str(stated.value) if stated else ""))
+        tdp = getattr(model, "tdp_w", None)
+        if tdp and 0 < float(facts[0].value) < 0.82 * tdp:
+            yield Fact("gpu.power_below_tdp", True, _derived(facts[0].origin), facts[0].subject)
+
+
+def _links(case: CaseFile) -> Iterator[Fact]:
+    """Links below their maximum on some GPUs only, or with a quarter of the lanes."""
+    below = [f for f in case.about("gpu.pcie_below_max") if f.origin.kind == "derived"]
+    counted = {f.subject.name for f in case.about("gpu.pcie_width_now") + case.about("gpu.pcie_gen_now")}
+    some = 0 < len({f.subject.name for f in below}) < len(counted)
+    for fact in below:
+        narrow = str(fact.value).startswith(("x1 of x16", "x2 of x16", "x4 of x16"))
+        if some or narrow:
+            yield Fact("gpu.pcie_odd", str(fact.value), fact.origin, fact.subject)

@@ -1,0 +1,64 @@
+r"""Interruptions of a core by the system: `osnoise`, `hwlat`, `cyclictest`, `perf sched latency`, fixed-work-quantum tables, compaction counters.
+
+      7 #59         59000000      9120112    84.54218      220114       201002           0 ...
+      python:40112          |  51112.201 ms |    50113 | avg:    1.912 ms | max:  212.310 ms |
+       2    1000.1     1041.8    1910.2   48811.7
+    T: 0 ( 1131) P:99 I:1000 C: 100000 Min:      3 Act:    5 Avg:    4 Max:   18231
+    compact_stall 2910221
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from assistant.facts import Fact
+from assistant.intake.document import Document
+from assistant.parsers._device import host_subject, hosts_by_line
+
+NAME = "noise of the system"
+TRIGGERS = ("Operating System Noise", "Max Single", "hwlat", "Max delay ms", "avg delay", "Avg delay", "FWQ", "work quantum", "P:99", "P:80", "compact_stall", "allocstall")
+
+_TRAINING = re.compile(r"python|train|torchrun|pt_main|nccl|perf\b|mpi", re.IGNORECASE)
+
+
+def parse(document: Document) -> Iterable[Fact]:
+    hosts = hosts_by_line(document)
+    worst: tuple[float, int] | None = None
+    for index, value in _microseconds(document):
+        if worst is None or value > worst[0]:
+            worst = (value, index)
+    if worst:
+        yield Fact("os.noise_max_us", round(worst[0]), document.origin(worst[1], "tool"), host_subject(hosts[worst[1]]))
+    for index, text in enumerate(document.lines):
+        found = re.match(r"^\s*(?:compact_stall|allocstall(?:_\w+)?)\s+(?P<n>\d+)\s*$", text)
+        if found and int(found["n"]) > 0:
+            yield Fact("mem.reclaim_stalls", int(found["n"]), document.origin(index, "tool"), host_subject(hosts[index]))
+
+
+def _microseconds(document: Document) -> Iterator[tuple[int, float]]:
+    columns: list[str] = []
+    quantum = False
+    for index, text in enumerate(document.lines):
+        if "Max Single" in text or "Max Noise" in text:
+            columns = re.split(r"\s{2,}", text.strip().replace("% CPU", "%CPU"))
+            continue
+        quantum = quantum or bool(re.search(r"\bFWQ\b|fixed work quantum|work quantum", text))
+        row = re.match(r"^\s*\d+ #\d+\s+(?P<cells>[\d.]+(?:\s+[\d.]+)+)", text)
+        if row and columns:
+            cells = [float(c) for c in row["cells"].split()]
+            if len(cells) > 4:
+                yield index, cells[4]
+            continue
+        delay = re.match(r"^\s*(?P<task>\S+?):(?:\(?\d+\)?)\s*\|.*\|\s*max:?\s*(?P<ms>[\d.]+) ms", text)
+        if delay and _TRAINING.search(delay["task"]):
+            yield index, 1000 * float(delay["ms"])
+            continue
+        cyclic = re.match(r"^T:\s*\d+ \(\s*\d+\) P:.*Max:\s*(?P<us>\d+)", text)
+        if cyclic:
+            yield index, float(cyclic["us"])
+            continue
+        cells_row = re.match(r"^\s*\d+\s+(?P<cells>\d+\.\d+(?:\s+\d+\.\d+){2,})\s*$", text)
+        if quantum and cells_row:
+            values = [float(c) for c in cells_row["cells"].split()]
+            yield index, max(values) - min(values)

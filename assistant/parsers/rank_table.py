@@ -1,0 +1,92 @@
+r"""Small tables that people make of a measurement on each rank or GPU: the one that differs from all others.
+
+    rank  compute_time_ms  allreduce_kernel_ms  step_ms
+       0           402.11               251.90   660.03
+       5           616.82                38.07   660.04
+
+    rank 8 711   rank 9 712   rank 10 838  rank 11 710
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from statistics import median
+
+from assistant.facts import Fact
+from assistant.intake.document import Document
+
+NAME = "table of ranks"
+TRIGGERS = ("rank", "Rank", "gpu", "GPU", "host", "node")
+
+_RATE = re.compile(r"(?i)flops|tokens|samples|images|img|it/s|throughput|gemm|matmul|\bperf")
+_TIME = re.compile(r"(?i)comput|forward|fwd|backward|bwd|gemm|matmul|kernel_time|busy|step")
+_WAIT = re.compile(r"(?i)all_?reduce|nccl|comm|wait|sync")
+_OTHER = re.compile(r"(?i)h2d|d2h|pcie|gb/?s|mhz|clock|temp|idle|mem|power|data|load|io\b")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_PAIR = re.compile(r"(?i)\brank[ _=]?(\d+)\W{1,3}(\d+(?:\.\d+)?)(?= ?(?:ms|s|tflops?)?\b)(?!\s*[:/=.]\d)")
+
+
+def parse(document: Document) -> Iterable[Fact]:
+    facts = list(_tables(document))
+    return (facts or list(_pairs(document)))[:4]
+
+
+def _tables(document: Document) -> Iterator[Fact]:
+    lines = document.lines
+    for index, line in enumerate(lines):
+        heads = re.split(r"\s{2,}|\t|\s*[|,;]\s*", line.strip().strip("|").strip())
+        names = [h.lower().strip("# ") for h in heads]
+        if not 3 <= len(heads) <= 14 or not {"rank", "gpu", "host", "node", "gpu id", "local_rank", "device"} & set(names) or _NUMBER.fullmatch(heads[-1]):
+            continue
+        rows: list[tuple[int, list[str]]] = []
+        for at in range(index + 1, min(index + 130, len(lines))):
+            cells = re.split(r"\s{2,}|\t|\s*[|,;]\s*", lines[at].strip().strip("|").strip())
+            if len(cells) == len(heads):
+                rows.append((at, cells))
+            elif rows and not re.fullmatch(r"[\s|+=-]*", lines[at]):
+                break
+        if len(rows) >= 4:
+            yield from _columns(document, heads, rows)
+
+
+def _columns(document: Document, heads: list[str], rows: list[tuple[int, list[str]]]) -> Iterator[Fact]:
+    for column, head in enumerate(heads):
+        wait, rate = _WAIT.search(head), _RATE.search(head) and not re.search(r"(?i)time|_ms|\bms\b|\bs\b$", head)
+        if _OTHER.search(head) or not (wait or rate or _TIME.search(head)):
+            continue
+        found = [_NUMBER.match(cells[column]) for _, cells in rows]
+        values = [float(f[0]) for f in found if f]
+        if len(values) != len(rows):
+            continue
+        odd = _odd(values, low=bool(rate or wait), factor=0.5 if wait else None)
+        if odd is not None:
+            at, cells = rows[odd]
+            who = " ".join(f"{h.strip('# ')} {c}" for h, c in list(zip(heads, cells, strict=True))[:2])
+            yield Fact("rank.odd_compute", f"{who}: {head} {values[odd]:g} (peers {median(values):g})", document.origin(at, "tool"))
+
+
+def _pairs(document: Document) -> Iterator[Fact]:
+    seen: dict[str, tuple[float, int]] = {}
+    for index, line in enumerate(document.lines):
+        pairs = _PAIR.findall(line) if len(line) < 2000 else []
+        if len(pairs) >= 4:
+            seen.update({rank: (float(value), index) for rank, value in pairs})
+    if len(seen) >= 4:
+        names, values = list(seen), [v for v, _ in seen.values()]
+        odd = _odd(values, low=False, factor=None)
+        if odd is not None:
+            yield Fact("rank.odd_compute", f"rank {names[odd]}: {values[odd]:g} (peers {median(values):g})", document.origin(seen[names[odd]][1], "tool"))
+
+
+def _odd(values: list[float], *, low: bool, factor: float | None) -> int | None:
+    """The one value that is worse than all others, which lie close together."""
+    middle = median(values)
+    if middle <= 0:
+        return None
+    worst = min(range(len(values)), key=lambda i: values[i] if low else -values[i])
+    rest = [v for i, v in enumerate(values) if i != worst]
+    if max(rest) - min(rest) > 0.08 * middle:
+        return None
+    bad = values[worst] < (factor or 0.92) * middle if low else values[worst] > 1.08 * middle
+    return worst if bad else None
