@@ -28,6 +28,7 @@ class Gpu:
     pairs_only: bool
     pcie_gen: int
     p2p_pcie: bool
+    tdp_w: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,7 @@ def gpus() -> tuple[Gpu, ...]:
                 "scope" in nvlink,
                 int((raw.get("pcie") or {}).get("gen", 0)),
                 bool(raw.get("p2p_pcie")),
+                _one(raw.get("tdp_w")),
             )
         )
     return tuple(found)

@@ -98,9 +98,13 @@ def _network_of(address: str) -> str:
 def _versions(case: CaseFile) -> Iterator[Fact]:
     for key, name in (("nccl_version", "NCCL"), ("nccl.driver_cuda", "NVIDIA driver"), ("nccl.plugin_version", "aws-ofi-nccl")):
         by_host: dict[str, set[str]] = {}
-        facts = [f for f in case.about(key) if f.subject.kind == "host" and f.origin.kind in ("log", "tool")]
+        facts = [f for f in case.about(key) if f.origin.kind in ("log", "tool")]
+        measured = bool(case.about("nccl_tests.busbw_peak_gbs"))
         for fact in facts:
-            by_host.setdefault(fact.subject.name, set()).add(str(fact.value))
+            if fact.subject.kind == "host":
+                by_host.setdefault(fact.subject.name, set()).add(str(fact.value))
+            elif fact.origin.kind == "tool" and fact.origin.file and not measured:  # one file of each host, not named in it
+                by_host.setdefault(fact.origin.file, set()).add(str(fact.value))
         if len(by_host) > 1 and not set.intersection(*by_host.values()):
             yield Fact("versions.differ", name, _derived("", "", facts[-1]).origin, JOB)
 

@@ -18,6 +18,7 @@ _BONDED = re.compile(r"(?:^|/)bond\d|mlx5_bond")
 
 def derive(case: CaseFile) -> Iterable[Fact]:
     yield from _hca_is_bond(case)
+    yield from _hca_filter(case)
     rates: dict[str, tuple[float, Fact]] = {}
     for key in ("nic.tx_gbps", "nic.tx_gbit_between"):
         for fact in case.about(key):
@@ -55,6 +56,21 @@ def _hca_is_bond(case: CaseFile) -> Iterable[Fact]:
     others = {f.subject.name for f in case.about("ib.netdev") if not _BONDED.search(f.subject.name) and "bond" not in str(f.value)}
     if used and len(others) >= 2 and all("bond" in part for part in str(used[0].value).split(",")):
         yield _derived(used[0], "nccl.hca_kind", "bond-beside-rails")
+
+
+def _hca_filter(case: CaseFile) -> Iterable[Fact]:
+    """The share of active ports that NCCL_IB_HCA admits."""
+    ports = {f.subject.name.rpartition("/")[2].partition(":")[0] for f in case.about("ib.state") if str(f.value) == "Active"}
+    for fact in case.about("env.NCCL_IB_HCA"):
+        text = str(fact.value)
+        if len(ports) < 2 or text.startswith("^"):
+            continue
+        names = [part.partition(":")[0] for part in text.lstrip("=").split(",") if part]
+        exact = text.startswith("=")
+        admitted = {p for p in ports if any(p == n if exact else p.startswith(n) for n in names)}
+        if admitted:
+            yield _derived(fact, "nccl.hca_filter_share", round(len(admitted) / len(ports), 3))
+            return
 
 
 def _derived(source: Fact, key: str, value: str | float | bool) -> Fact:

@@ -8,6 +8,9 @@ from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueE
 
 from assistant.facts import CaseFile, Fact, Origin, Subject
 
+#: Rates of links in Gbit/s; traffic just below one of them fills such a link.
+_STANDARD = (1.0, 2.5, 5.0, 10.0, 25.0)
+_NEAR = 0.88
 _PEER = re.compile(r"[Cc]onnect(?:ion)? to \[?(?P<ip>\d+\.\d+\.\d+\.\d+)\b")
 
 
@@ -17,6 +20,7 @@ def derive(case: CaseFile) -> Iterable[Fact]:
     yield from _inside(case)
     yield from _small_mtu(case)
     yield from _full(case)
+    yield from _asymmetric(case)
 
 
 def _derived(source: Fact, key: str, value: str | float, subject: Subject | None = None) -> Fact:
@@ -88,7 +92,7 @@ def _small_mtu(case: CaseFile) -> Iterator[Fact]:
 
 def _full(case: CaseFile) -> Iterator[Fact]:
     """The share of the wire that a meter showed, from its own figure or from the link's speed."""
-    if case.best("net.wire_share") is not None:
+    if case.best("net.wire_share") is not None or case.about("ib.rate_gbps"):
         return
     share = case.best("nic.traffic_share")
     if share is not None:
@@ -100,3 +104,19 @@ def _full(case: CaseFile) -> Iterator[Fact]:
         if speed and isinstance(fact.value, int | float):
             yield _derived(fact, "net.wire_share", round(float(fact.value) / speed, 3))
             return
+    for fact in case.about("nic.traffic_gbps"):
+        for rate in _STANDARD:
+            if isinstance(fact.value, int | float) and _NEAR * rate <= fact.value <= rate:
+                yield _derived(fact, "net.wire_share", round(float(fact.value) / rate, 3))
+                yield _derived(fact, "net.slow_link_gbps", rate)
+                return
+
+
+def _asymmetric(case: CaseFile) -> Iterator[Fact]:
+    """Two hosts ask for the route to each other, and one answers from another address than the peer knows it by."""
+    pairs = [(f, *str(f.value).split(" to ")) for f in case.about("route.pair")]
+    for fact, source, target in pairs:
+        for other, back_source, back_target in pairs:
+            if other is not fact and back_target == source and back_source != target:
+                yield _derived(other, "net.asymmetric_route", f"{source} asks {target}, which answers from {back_source}")
+                return

@@ -150,6 +150,11 @@ def _power_limit(series: Series) -> Iterator[Fact]:
 def _cpus(case: CaseFile) -> Iterator[Fact]:
     cpus = case.best("cpu.quota_cores") or case.best("launch.cpu_limit") or case.best("cpu.affinity_count") or case.best("cpu.count")
     gpus = case.best("gpus_per_node") or case.best("launch.nproc") or case.best("gpu.count")
+    sockets, ports = case.best("port.tcp_sockets"), case.best("port.range_size")
+    if sockets and ports and isinstance(sockets.value, int | float) and isinstance(ports.value, int | float) and ports.value > 0:
+        waiting = case.best("port.timewait")
+        used = max(sockets.value, waiting.value if waiting and isinstance(waiting.value, int | float) else 0)
+        yield Fact("port.range_used", round(used / ports.value, 2), _derived(sockets.origin), sockets.subject)
     of_ranks = {f.subject.name: f for f in case.about("cpu.local_rank_cpus")}
     own = len(of_ranks) > 1 and cpus is not None and cpus.key == "cpu.affinity_count"
     load, count = case.best("cpu.load1"), case.best("cpu.count")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from assistant.facts import CaseFile, Fact, Origin
@@ -60,8 +61,9 @@ def _power(case: CaseFile) -> Iterator[Fact]:
     names = {f.subject.name: str(f.value) for f in case.about("gpu.name") if f.subject.kind == "gpu"}
     stated = case.best("gpu")
     for (_, name), facts in _numbers(case, "gpu.power_cap_w").items():
-        model = find_gpu(names.get(name) or (str(stated.value) if stated else ""))
-        tdp = getattr(model, "tdp_w", None)
+        named = names.get(name) or (str(stated.value) if stated else "")
+        model = find_gpu(named) if named and not re.search(r"(?i)laptop|mobile|max-?q", named) else None
+        tdp = model.tdp_w if model else None
         if tdp and 0 < float(facts[0].value) < 0.82 * tdp:
             yield Fact("gpu.power_below_tdp", True, _derived(facts[0].origin), facts[0].subject)
 

@@ -63,9 +63,12 @@ def _ports(case: CaseFile) -> Iterator[Fact]:
 
 def _processes(case: CaseFile) -> Iterator[Fact]:
     asked = max((f.value for f in case.about("launch.nproc") if isinstance(f.value, int)), default=0)
+    alone = {f.value for f in case.about("launch.nnodes")} <= {1}
+    total = [f for f in case.about("launch.num_processes") if isinstance(f.value, int)] if alone and case.about("launch.nnodes") else []
+    asked = max([asked, *(int(f.value) for f in total)])
     there = [f.value for key in ("gpus_per_node", "gpu.count") for f in case.about(key) if isinstance(f.value, int)]
     if there and asked > max(there) > 0:
-        yield _fact("launch.too_many_processes", f"{asked}/{max(there)}", case.about("launch.nproc")[0].origin)
+        yield _fact("launch.too_many_processes", f"{asked}/{max(there)}", (case.about("launch.nproc") or total)[0].origin)
 
 
 def _pods(case: CaseFile) -> Iterator[Fact]:

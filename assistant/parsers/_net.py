@@ -23,6 +23,8 @@ def _markers() -> tuple[re.Pattern[str], ...]:
         re.compile(r"^(?:\([\w.-]+\) )?\[?[\w.-]+@([A-Za-z0-9][\w.-]*)[: ][^$#]*[$#] "),
         re.compile(r"^([A-Za-z][\w.-]*):[~/][^ $#]*[$#] "),
         re.compile(r"^(?!(?:bash|sh|zsh|root|user|sudo|admin)[$#]|(?:sh|bash)-\d)([A-Za-z][\w.-]*)[$#] [a-z./]"),
+        # node7 | CHANGED | rc=0 >>
+        re.compile(r"^([A-Za-z][\w.-]*) \| (?:CHANGED|SUCCESS|FAILED|UNREACHABLE)\b.*>>"),
         # [node7]$ command
         re.compile(r"^\[([A-Za-z][\w.-]*)\][$#] "),
         # ssh node7 command
@@ -35,7 +37,7 @@ def hosts(document: Document) -> list[str | None]:
     found: list[str | None] = []
     current = document.host
     for text in document.messages:
-        if (text and text[0] in "=#->[($s") or "$ " in text[:80] or "# " in text[:80]:
+        if (text and text[0] in "=#->[($s") or "$ " in text[:80] or "# " in text[:80] or text.endswith(" >>"):
             for marker in _markers():
                 match = marker.match(text)
                 if match:

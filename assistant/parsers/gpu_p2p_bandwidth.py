@@ -18,7 +18,10 @@ from assistant.intake.document import Document
 from assistant.parsers._device import gpu_subject, host_subject, hosts_by_line
 
 NAME = "p2pBandwidthLatencyTest"
-TRIGGERS = ("P2P=Enabled", "P2P=Disabled", "CANNOT Access Peer", "memcpy CE GPU", "memcpy CE CPU", "Peer access from", "P2P Connectivity Matrix")
+TRIGGERS = ("P2P=Enabled", "P2P=Disabled", "CANNOT Access Peer", "memcpy CE GPU", "memcpy CE CPU", "Peer access from", "P2P Connectivity Matrix", "can_device_access_peer", "CNS", "Chipset not supported")
+
+#: Below this share of the bandwidth through host memory, a peer-to-peer path is the slow one.
+SLOWER = 0.6
 
 
 def parse(document: Document) -> Iterable[Fact]:
@@ -43,6 +46,19 @@ def parse(document: Document) -> Iterable[Fact]:
             title = None
             yield from _host_copies(document, index, hosts[index])
             continue
+        pair = re.match(r"^GPU(?P<own>\d+)\s+(?P<cells>(?:X|OK|CNS|GNS|TNS|NS|DR|U)(?:\s+(?:X|OK|CNS|GNS|TNS|NS|DR|U))+)$", line)
+        if pair:
+            for other, cell in enumerate(pair["cells"].split()):
+                if cell in ("CNS", "GNS", "TNS", "NS", "DR"):
+                    yield Fact("gpu.p2p_no_access", f"GPU{pair['own']}-GPU{other}", document.origin(index, "tool"), host_subject(hosts[index]))
+                    break
+            continue
+        asked = re.search(r"can_device_access_peer\((?P<a>\d), ?(?P<b>\d)\)(?P<rest>.*)$", line)
+        if asked:
+            after = asked["rest"] + " " + (document.lines[index + 1] if index + 1 < len(document.lines) else "")
+            if re.match(r"\W*False\b", after):
+                yield Fact("gpu.p2p_no_access", f"GPU{asked['a']}-GPU{asked['b']}", document.origin(index, "tool"), host_subject(hosts[index]))
+            continue
         if "Matrix (GB/s)" in line or ("memcpy CE GPU" in line and "GB/s" in line):
             title = (line, index)
             continue
@@ -60,6 +76,7 @@ def parse(document: Document) -> Iterable[Fact]:
                 tables.append((title[0], title[1], values))
     if latency:
         yield Fact("gpu.p2p_latency_max_us", latency[0], document.origin(latency[1], "tool"), host_subject(hosts[latency[1]]))
+    yield from _slower_than_staged(document, tables)
     for name, index, values in tables:
         if not values:
             continue
@@ -81,4 +98,14 @@ def _host_copies(document: Document, index: int, host: str | None) -> Iterator[F
             for gpu, rate in enumerate(rates):
                 if rate < 0.7 * middle:
                     yield Fact("gpu.h2d_odd", f"{rate:g} GB/s (peers {middle:g} GB/s)", document.origin(at, "tool"), gpu_subject(host, gpu))
+            return
+
+
+def _slower_than_staged(document: Document, tables: list[tuple[str, int, list[float]]]) -> Iterable[Fact]:
+    """Whether a pair copies far slower with peer-to-peer on than with it off."""
+    for kind in ("Unidirectional", "Bidirectional"):
+        on = [(min(v), i) for n, i, v in tables if kind in n and "P2P=Enabled" in n and v]
+        off = [max(v) for n, _, v in tables if kind in n and "P2P=Disabled" in n and v]
+        if on and off and on[0][0] < SLOWER * max(off):
+            yield Fact("gpu.p2p_slower_than_staged", True, document.origin(on[0][1], "tool"))
             return

@@ -22,7 +22,7 @@ from assistant.intake.document import Document
 from assistant.parsers._device import gpu_subject, host_subject, hosts_by_line, number
 
 NAME = "nvidia-smi -q"
-TRIGGERS = ("NVSMI LOG", "Attached GPUs", "Clocks Event Reasons", "Clocks Throttle Reasons", "HW Thermal Slowdown", "Row Remapper", "PCIe Generation", "Link Width", " Fabric\n", "Remapped Rows")
+TRIGGERS = ("NVSMI LOG", "Attached GPUs", "Clocks Event Reasons", "Clocks Throttle Reasons", "HW Thermal Slowdown", "Row Remapper", "PCIe Generation", "Link Width", " Fabric\n", "Remapped Rows", "Applications Clocks", "Max Clocks")
 
 THROTTLE = {
     "hw slowdown": "hw_slowdown",

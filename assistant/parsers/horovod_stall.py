@@ -20,7 +20,7 @@ from assistant.intake.document import Document
 NAME = "Horovod stall inspector"
 TRIGGERS = ("submitted to be reduced, gathered or broadcasted", "Missing ranks", "Stalled ops", "missing ranks:")
 
-_RANK_ROW = re.compile(r"^\s*(?P<rank>\d+)!?: ?\[(?P<tensors>[^\]\n]*)\]?")
+_RANK_ROW = re.compile(r"^(?:\[\d+,\d+\]<std\w+>:)?\s*(?P<rank>\d+)!?: ?\[(?P<tensors>[^\]\n]*)\]?")
 _OLD = re.compile(r"(?P<tensor>\S+) \[(?:missing|ready) ranks:? ?(?P<ranks>[\d, ]+)", re.IGNORECASE)
 _NAME = re.compile(r"[^\s,\[\]]+")
 
@@ -28,6 +28,7 @@ _NAME = re.compile(r"[^\s,\[\]]+")
 def parse(document: Document) -> Iterable[Fact]:
     missing: set[int] = set()
     tensors: set[str] = set()
+    by_rank: dict[int, set[str]] = {}
     first: int | None = None
     inside = 0
     for index, line in enumerate(document.lines):
@@ -40,7 +41,9 @@ def parse(document: Document) -> Iterable[Fact]:
         row = _RANK_ROW.match(line)
         if row is not None:
             missing.add(int(row["rank"]))
-            tensors |= {t for t in _NAME.findall(row["tensors"]) if t != "..."}
+            named = {t for t in _NAME.findall(row["tensors"]) if t != "..."}
+            by_rank.setdefault(int(row["rank"]), set()).update(named)
+            tensors |= named
         for old in _OLD.finditer(line):
             if "missing" in old[0].lower():
                 missing |= {int(r) for r in re.findall(r"\d+", old["ranks"])}
@@ -54,6 +57,8 @@ def parse(document: Document) -> Iterable[Fact]:
     if tensors:
         facts.append(Fact("horovod.stalled_tensors", len(tensors), origin))
         facts.append(Fact("horovod.stalled_kind", _kind(tensors), origin))
+    if any(a and b and not a & b for a in by_rank.values() for b in by_rank.values()):
+        facts.append(Fact("horovod.tensors_differ", True, origin))
     return facts
 
 

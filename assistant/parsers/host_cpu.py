@@ -19,7 +19,7 @@ from assistant.parsers._device import host_subject, hosts_by_line
 NAME = "lscpu, numactl, taskset"
 TRIGGERS = (
     "CPU(s):", "Model name:", "physcpubind", "available: ", "affinity", "numa_miss", "Cpus_allowed", "load average", "OMP_NUM_THREADS", "NumCPUs=", "%Cpu(s)", "sched_getaffinity", "cpu-bind", "NUMA node",
-    "suggested max number of worker", "/proc/loadavg", "Average:     all", "nproc", " CPU\n",
+    "node-load", "suggested max number of worker", "/proc/loadavg", "Average:     all", "nproc", " CPU\n",
 )
 
 
@@ -53,6 +53,12 @@ def parse(document: Document) -> Iterable[Fact]:
         numbers = [int(n) for n in line.split()[1:] if n.isdigit()]
         if line.startswith("numa_hit") and numbers:
             numa_hits = max(numbers)
+        elif counted := re.match(r"^(?P<n>[\d,]+)\s+node-(?P<what>loads|load-misses)\b", line):
+            amount = int(counted["n"].replace(",", ""))
+            if counted["what"] == "loads":
+                numa_hits = amount
+            elif numa_hits:
+                yield Fact("numa.miss_share", round(amount / numa_hits, 3), document.origin(index, "tool"), host_subject(hosts[index]))
         elif line.startswith("numa_miss") and numbers and numa_hits:
             yield Fact("numa.miss_share", round(max(numbers) / numa_hits, 3), document.origin(index, "tool"), host_subject(hosts[index]))
         before = document.lines[index - 1] if index else ""

@@ -17,7 +17,7 @@ from assistant.intake.document import Document
 from assistant.parsers._device import host_subject, hosts_by_line
 
 NAME = "lspci"
-TRIGGERS = ("LnkSta:", "(rev ff)", "ACSCtl:", "LnkCap:", "SrcValid")
+TRIGGERS = ("LnkSta:", "(rev ff)", "ACSCtl:", "LnkCap:", "SrcValid", "ECAP_ACS", " @f2a = ", ") @")
 
 
 @dataclass
@@ -48,6 +48,9 @@ def parse(document: Document) -> Iterable[Fact]:
     clean: list[int] = []
     for index, text in enumerate(document.lines):
         line = text.strip()
+        if register := re.search(r"^(?:\S+ )?\(cap \w+ @[0-9a-f]+\) @[0-9a-f]+ = (?P<bits>[0-9a-f]{4})$", line):
+            (bridges if int(register["bits"], 16) & 0x1D else clean).append(index)  # source validation, request, completion, upstream
+            continue
         found = header.match(line)
         if found:
             address = found["address"].removeprefix("0000:")

@@ -17,7 +17,7 @@ from assistant.parsers._device import host_subject, hosts_by_line
 
 NAME = "placement on the host"
 TRIGGERS = ("cpu-bind", "cpuset.cpus", "Per-node process memory", "/proc/interrupts", "mlx5_comp", "numactl", "cpunodebind", "topologyManagerPolicy", "numa_node",
-            "affinity list", "Cpus_allowed_list")  # fmt: skip
+            "affinity list", "Cpus_allowed_list", "Node 0 ")  # fmt: skip
 
 _LOCAL = r"SLURM_LOCALID|OMPI_COMM_WORLD_LOCAL_RANK|MPI_LOCALRANKID|PMI_LOCAL_RANK|MV2_COMM_WORLD_LOCAL_RANK|LOCAL_RANK"
 _LIST = r"\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*"
@@ -82,7 +82,8 @@ def _cpu_sets(document: Document) -> Iterator[Fact]:
 def _process_memory(document: Document) -> Iterator[Fact]:
     """`numastat -p`: the memory of several processes, all of it on one node."""
     hosts = hosts_by_line(document)
-    nodes, homes, first = 0, [], 0
+    nodes, first = 0, 0
+    homes: list[int] = []
     for index, text in enumerate(document.lines):
         if re.match(r"^PID\s+Node 0", text):
             nodes, homes, first = len(re.findall(r"\bNode \d+", text)), [], index
@@ -121,8 +122,19 @@ def _interrupts(document: Document) -> Iterator[Fact]:
 
 
 def _script(document: Document) -> Iterator[Fact]:
-    """A wrapper that gives every local rank the same NUMA node."""
-    if not re.search(_LOCAL, document.text) or "numactl" not in document.text:
+    """A launch line or wrapper that gives every local rank the same NUMA node."""
+    if "numactl" not in document.text:
+        return
+    for index, text in enumerate(document.lines):
+        if text.lstrip().startswith("#"):
+            continue
+        whole = re.search(r"\bnumactl\b(?P<options>(?:\s+-\S+(?:[ =]\d[\d,-]*)?)+)\s+(?:\S*/)?(?:torchrun|deepspeed|accelerate|mpirun|mpiexec|horovodrun|python3? -m torch\.distributed)\b.*(?:nproc|num_gpus|num_processes|-np?|--)", text)
+        node = re.search(r"(?:--cpunodebind|--membind|-N|-m)[= ](?P<node>\d)(?![\d,-])", whole["options"]) if whole else None
+        count = re.search(r"(?:nproc[_-]per[_-]node|num_gpus|num_processes|-np?)[= ](?P<n>\d+)", text)
+        if node and count and int(count["n"]) >= 2:
+            yield Fact("numa.script_one_node", node["node"], document.origin(index, "config"))
+            return
+    if not re.search(_LOCAL, document.text):
         return
     arms: list[tuple[str, int]] = []
     for index, text in enumerate(document.lines):

@@ -86,6 +86,7 @@ def _judge(processes: list[_Process], host: str | None) -> Iterable[Fact]:
             yield Fact("proc.swapd_busy", True, process.origin, subject)
         elif busy >= 150 and not _TRAINING.search(process.command) and not _SYSTEM.match(process.command):
             yield Fact("proc.foreign_cpu", f"{process.command[:60]} ({busy:g} % CPU)", process.origin, subject)
+            yield Fact("proc.foreign_cpu_pct", busy, process.origin, subject)
     yield from _many_small(processes, subject)
     loads = [p.cpu for p in training if p.cpu is not None]
     if len(loads) >= 4:
@@ -106,3 +107,4 @@ def _many_small(processes: list[_Process], subject: Subject) -> Iterable[Fact]:
         total = sum(p.cpu or 0.0 for p in found)
         if len(found) > 1 and total >= 150:
             yield Fact("proc.foreign_cpu", f"{program[:60]} ({len(found)} processes, {total:g} % CPU)", found[0].origin, subject)
+            yield Fact("proc.foreign_cpu_pct", total, found[0].origin, subject)

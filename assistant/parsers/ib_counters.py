@@ -43,9 +43,10 @@ _CONGESTION = {
 }  # fmt: skip
 _LOSS = {
     "out_of_sequence": 0, "packet_seq_err": 0, "implied_nak_seq_err": 0, "duplicate_request": 0, "roce_adp_retrans": 0,
-    "roce_adp_retrans_to": 0, "roce_slow_restart": 0, "retrans_pkts": 1000, "retrans_timeout_events": 0,
+    "roce_adp_retrans_to": 0, "rx_drops": 1000, "roce_slow_restart": 0, "retrans_pkts": 1000, "retrans_timeout_events": 0,
 }  # fmt: skip
 _RETRIES = {"local_ack_timeout_err": 0, "req_transport_retries_exceeded": 0}
+_KNOWN = frozenset((*_ERRORS, *_CONGESTION, *_LOSS, *_RETRIES))
 _GROUPS = (
     ("ib.error_counter", _ERRORS),
     ("ib.congestion_counter", _CONGESTION),
@@ -74,16 +75,29 @@ def parse(document: Document) -> Iterable[Fact]:
     reader = Reader(document)
     patterns = _patterns()
     device = ""
+    heading: list[str] = []
     for index, text in enumerate(document.messages):
         head = patterns["head"].search(text)
         if head:
             device = f"{head['who']} port {head['port']}"
             continue
-        for name, value, where in _counters(text, device):
+        words = text.split()
+        if sum(w.lower() in _KNOWN for w in words) >= 2 and not any(w.isdigit() for w in words):
+            heading = words
+            continue
+        for name, value, where in _counters(text, device) or (_columns(words, heading, device) if heading else []):
             yield from _fact(reader, index, name, value, where)
         named = patterns["device"].search(text)
         if named:
             device = named["dev"]
+
+
+def _columns(words: list[str], heading: list[str], device: str) -> list[tuple[str, int, str]]:
+    """A row of a table whose headings are names of counters."""
+    if len(words) != len(heading) or not all(w.isdigit() for w in words[1:]):
+        return []
+    where = f"{heading[0].lower()} {words[0]}" if words[0].isdigit() else words[0]
+    return [(n, int(v), where or device) for n, v in zip(heading, words, strict=True) if v.isdigit()]
 
 
 def _counters(text: str, device: str) -> list[tuple[str, int, str]]:

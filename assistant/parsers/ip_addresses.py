@@ -22,7 +22,7 @@ from assistant.intake.document import Document
 from assistant.parsers._net import Reader
 
 NAME = "ip address"
-TRIGGERS = ("> mtu ", ">  mtu ", "inet ", "inet addr:", "HWaddr", " UP ", "LOWER_UP", "UP             ")
+TRIGGERS = ("> mtu ", ">  mtu ", "inet ", "inet addr:", "HWaddr", " UP ", "LOWER_UP", "UP             ", "mtu ", "Iface ")
 
 _VIRTUAL = re.compile(
     r"^(?:lo\d*$|docker|veth|br-|virbr|cni|flannel|cali|tunl|cilium|lxc|vnet|dummy|kube-|nodelocaldns|ovs-)"
@@ -60,6 +60,12 @@ def parse(document: Document) -> Iterable[Fact]:
             device = head["dev"]
             if not _VIRTUAL.match(device) and "mtu" in head.re.groupindex:
                 yield from _head(reader, index, device, head)
+            continue
+        alone = re.match(r"^(?P<dev>[a-z][\w.-]*)?\s*mtu:? (?P<mtu>\d{3,5})$", text)
+        table = re.match(r"^(?P<dev>[a-z][\w.-]*)\s+(?P<mtu>\d{3,5})(?:\s+\d+){8}\s+[A-Z]+$", text)
+        plain = alone or table
+        if plain and not _VIRTUAL.match(plain["dev"] or "interface"):
+            yield reader.nic(index, "nic.mtu", int(plain["mtu"]), plain["dev"] or "interface")
             continue
         brief = patterns["brief"].match(text)
         if brief and not _VIRTUAL.match(brief["dev"]):

@@ -50,6 +50,7 @@ def parse(document: Document) -> Iterable[Fact]:
         got = patterns["get"].match(text)
         if got:
             yield reader.host(index, "route.device", got["dev"])
+            yield reader.host(index, "route.pair", f"{got['src']} to {got['ip']}")
             if _BRIDGE.match(got["dev"]) and got["dev"] != "lo":
                 yield reader.host(index, "route.through_bridge", f"{got['ip']} over {got['dev']}")
             continue

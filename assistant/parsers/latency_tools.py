@@ -19,12 +19,14 @@ from assistant.intake.document import Document
 from assistant.parsers._net import Reader
 
 NAME = "latency tests"
-TRIGGERS = ("OSU MPI", "avg-latency=", "|-- ", "pong from ", "bytes from ", "latency ", "Latency (us)")
+TRIGGERS = ("OSU MPI", "avg-latency=", "|-- ", "pong from ", "bytes from ", "latency ", "Latency (us)", "traceroute to ", "REQUEST/RESPONSE")
 
 _OSU = re.compile(r"^#.*\bOSU MPI(?:-CUDA)? (?:\w+ )?Latency Test")
 _OSU_ROW = re.compile(r"^(?P<size>\d+)\s+(?P<us>\d+\.\d+)\s*$")
 _SOCKPERF = re.compile(r"avg-latency=(?P<us>[\d.]+)")
 _QPERF = re.compile(r"^\s+latency\s+=\s+(?P<n>[\d.]+) (?P<unit>us|ms)\s*$")
+_NETPERF = re.compile(r"^\d+\s+\d+\s+1\s+1\s+[\d.]+\s+(?P<rate>[\d.]+)\s*$")
+_HOP = re.compile(r"^\s*\d+ {1,2}\S.*?(?P<ms>[\d.]+) ms")
 _MTR = re.compile(r"^\s*\d+\.\|-- (?P<hop>.+?)\s+(?P<loss>[\d.]+)%?\s+(?P<sent>\d+)\s+[\d.]+\s+(?P<avg>[\d.]+)\s")
 _PONG = re.compile(r"^\s*pong from \S+ \([^)]*\) via (?P<via>\S+) in (?P<ms>[\d.]+)ms")
 _REPLY = re.compile(r"bytes from \S+(?: \([^)]*\))?: icmp_seq=\d+ .*\btime=(?P<ms>[\d.]+) ms")
@@ -32,7 +34,8 @@ _REPLY = re.compile(r"bytes from \S+(?: \([^)]*\))?: icmp_seq=\d+ .*\btime=(?P<m
 
 def parse(document: Document) -> Iterable[Fact]:
     reader = Reader(document)
-    osu = False
+    osu = tracing = False
+    requests = "REQUEST/RESPONSE" in document.text
     hop: tuple[int, float, float] | None = None
     summary = "min/avg/max" in document.text
     replies: list[tuple[float, int]] = []
@@ -52,6 +55,18 @@ def parse(document: Document) -> Iterable[Fact]:
             value = float(socket["us"] if "us" in socket.re.groupindex else socket["n"]) * scale
             yield reader.job(index, "net.tcp_lat_us", value)
             continue
+        trip = _NETPERF.match(text) if requests else None
+        if trip and float(trip["rate"]) > 0:
+            yield reader.job(index, "net.rtt_ms", round(1000 / float(trip["rate"]), 4))
+            continue
+        if text.startswith("traceroute to "):
+            tracing = True
+            continue
+        step = _HOP.match(text) if tracing else None
+        if step:
+            hop = (index, float(step["ms"]), 0.0)
+            continue
+        tracing = tracing and "* * *" in text
         found = _MTR.match(text)
         if found:
             hop = (index, float(found["avg"]), float(found["loss"]))
@@ -76,4 +91,5 @@ def parse(document: Document) -> Iterable[Fact]:
 def _last_hop(reader: Reader, hop: tuple[int, float, float]) -> Iterable[Fact]:
     """The line of the destination: its average and its loss; loss of a hop before it means nothing."""
     yield reader.job(hop[0], "net.rtt_ms", hop[1])
-    yield reader.job(hop[0], "net.ping_loss_pct", hop[2])
+    if hop[2] > 0:
+        yield reader.job(hop[0], "net.ping_loss_pct", hop[2])

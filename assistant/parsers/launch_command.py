@@ -13,11 +13,15 @@ from functools import cache
 
 from assistant.facts import Fact, Value
 from assistant.intake.document import Document
-from assistant.parsers._shell import Options, integer, logical_lines, options, resolve, variables, words
+from assistant.parsers._shell import Logical, Options, integer, logical_lines, options, resolve, variables, words
 
 NAME = "launch command"
 TRIGGERS = (
     "torchrun ",
+    "torchrun\n",
+    '"torchrun"',
+    '"accelerate", "launch"',
+    "- deepspeed\n",
     "torch.distributed.launch",
     "torch.distributed.run ",
     "accelerate launch",
@@ -75,7 +79,7 @@ def _arguments() -> re.Pattern[str]:
 
 def commands(document: Document) -> Iterator[tuple[int, str, str]]:
     """(line index, launcher, rest of the line) of every launch command; one line can hold several (srun torchrun)."""
-    for logical in logical_lines(document):
+    for logical in (*logical_lines(document), *_listed(document)):
         text, start = logical.text, 0
         if len(text) > 20_000:
             continue
@@ -87,6 +91,27 @@ def commands(document: Document) -> Iterator[tuple[int, str, str]]:
             if _arguments().match(rest):
                 yield logical.index, _KINDS[found["program"]], rest
             start = found.start("rest")
+
+
+def _listed(document: Document) -> Iterator[Logical]:
+    """Commands written as lists: ["torchrun", "--nnodes=2", ...] on one line, or one `- word` a line below command: or args:."""
+    open_at, parts = -1, list[str]()
+    for index, line in enumerate(document.messages):
+        if '", "' in line and re.search(r'\[\s*"(?:torchrun|accelerate|deepspeed|python3?|mpirun|ray)"', line):
+            yield Logical(index, re.sub(r'"\s*,\s*"', " ", line.split("[", 1)[1].rsplit("]", 1)[0]).strip(' "'))
+            continue
+        word = re.match(r"""\s*-\s+(?:"([^"]*)"|'([^']*)'|(\S.*?))\s*$""", line)
+        if open_at >= 0 and word:
+            parts.append(next(g for g in word.groups() if g is not None))
+            continue
+        if len(parts) > 1:
+            yield Logical(open_at, " ".join(parts))
+        header = re.match(r"\s*(?:- )?(?:command|args|entrypoint):\s*$", line)
+        # args: goes on with the command above it
+        parts = parts if header and open_at >= 0 and parts else []
+        open_at = index if header else -1
+    if len(parts) > 1:
+        yield Logical(open_at, " ".join(parts))
 
 
 def parse(document: Document) -> Iterable[Fact]:
@@ -222,7 +247,10 @@ def _docker(given: Options, known: dict[str, str]) -> Pairs:
 
 
 def _ray(given: Options, known: dict[str, str]) -> Pairs:
-    yield "launch.hosts", given.first("address")
+    address = given.first("address")
+    yield "launch.hosts", address
+    if address and "head" not in given and ":" in address:
+        yield "launch.rdzv_endpoint", address
 
 
 _READERS = {

@@ -16,11 +16,12 @@ from assistant.intake.document import Document
 from assistant.parsers._net import Reader
 
 NAME = "node placement"
-TRIGGERS = ("NetworkNodes", "ZONE", "BLOCK", "RACK", "SwitchName=", "-> switch port", "Placement", "Zone", "zone")
+TRIGGERS = ("NetworkNodes", "ZONE", "BLOCK", "RACK", "SwitchName=", "-> switch port", "Placement", "Zone", "zone", "rack", "island", "RACK", "Rack")
 
 _NODES = re.compile(r"\"NetworkNodes\":\s*\[(?P<ids>[^\]]+)\]")
 _HEADING = re.compile(r"^(?:SUB)?BLOCK$|^(?:TOR|RACK|ZONE|CLUSTER|SPINE|HOST-?GROUP|TOPOLOGY\S*|PHYSICALHOST)$|^zone$", re.IGNORECASE)
 _ZONE = re.compile(r"\b(?:us|eu|ap|sa|ca|me|af|asia|europe|northamerica)-[a-z]+-?\d+-?[a-f]\b|\b[a-z]+\d?-az\d\b")
+_LABEL = re.compile(r"\b(?P<kind>rack|network-?block|(?:hpc-?)?island|hall|row|cell|scalable-?unit|cabinet)[-_=: ]?(?P<which>[a-z]?\d+\w*)\b", re.IGNORECASE)
 _SWITCH = re.compile(r"SwitchName=(?P<name>\S+) .*?\bLevel=(?P<level>\d+).*?\bNodes=(?P<nodes>\S+)")
 _LIST = re.compile(r"\bNodeList=(?P<nodes>[A-Za-z]\S*)")
 _ITEM = re.compile(r"([A-Za-z][\w.-]*?)(?:\[([\d,-]+)\]|(\d+))(?:,|$)")
@@ -69,11 +70,29 @@ def _labels(reader: Reader) -> Iterator[Fact]:
         if len(found) > 1 and rows >= 2:
             yield reader.job(start, "placement.apart", f"{rows} nodes in {len(found)} different {heading.lower()}s")
             return
+    yield from _tokens(reader)
     zones = {z[0] for z in _ZONE.finditer(reader.document.text)}
     regional = {z for z in zones if not re.search(r"-az\d$", z)}
     if len(regional) > 1 and not values:
         line = next(i for i, t in enumerate(reader.document.messages) if _ZONE.search(t))
         yield reader.job(line, "placement.zones", ", ".join(sorted(regional)[:4]))
+
+
+def _tokens(reader: Reader) -> Iterator[Fact]:
+    """Lines of nodes that carry a label such as rack-a1, networkblock-3 or hpcisland-2."""
+    found: dict[str, dict[str, str]] = {}
+    first = 0
+    for index, text in enumerate(reader.document.messages):
+        words = text.split()
+        if len(words) < 2 or not re.match(r"[A-Za-z][\w.-]*\d", words[0]):
+            continue
+        for label in _LABEL.finditer(text[len(words[0]) :]):
+            first = first or index
+            found.setdefault(label["kind"].lower(), {})[words[0]] = label[0]
+    for kind, nodes in found.items():
+        if len(nodes) >= 3 and len(set(nodes.values())) > 1:
+            yield reader.job(first, "placement.apart", f"{len(nodes)} nodes in {len(set(nodes.values()))} different {kind}s")
+            return
 
 
 def _expand(text: str) -> set[str]:

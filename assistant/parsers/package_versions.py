@@ -20,7 +20,7 @@ NAME = "package versions"
 TRIGGERS = (
     "==", "PyTorch version:", "Package  ", "# packages in environment", "[pip3]", "[conda]", "torch.__version__", "torch version", "PyTorch version", "Available Tensor Operations",
     "Python version:", "pypi_0", "transformers version", "`transformers` version", "Python 3.", "--check-build",
-    "pip list", "pip freeze", "pip show", "conda list", "+cu1", "pip3 list", "uv pip",
+    "cuda.nccl.version", "pip list", "pip freeze", "pip show", "conda list", "+cu1", "pip3 list", "uv pip",
 )  # fmt: skip
 
 #: Packages whose version must be the same on all nodes, or tells what the build can do.
@@ -49,6 +49,7 @@ def _plain() -> tuple[tuple[re.Pattern[str], str], ...]:
         (c(r"^Python (?P<v>3\.\d+\.\d+)\s*$"), "python_version"),
         (c(r"Nvidia driver version: (?P<v>\d+\.\d+\S*)"), "driver_version"),
         (c(r"CUDA used to build PyTorch: (?P<v>\d+\.\d+)"), "cuda_version"),
+        (c(r"^[^=]*\((?P<v>2, ?\d{1,2}, ?\d{1,2})\)\)?\s*$"), "nccl_version"),
         (c(r"torch\.cuda\.nccl\.version\(\)[ :=]+\(?(?P<v>\d+[., ]+\d+[., ]+\d+)"), "nccl_version"),
     )
 

@@ -17,7 +17,7 @@ from assistant.intake.document import Document
 from assistant.parsers._net import Reader
 
 NAME = "ping"
-TRIGGERS = ("packets transmitted", "min/avg/max", "message too long", "Frag needed", "bytes from ")
+TRIGGERS = ("pmtu ", "packets transmitted", "min/avg/max", "message too long", "Frag needed", "bytes from ")
 
 
 @cache
@@ -42,7 +42,14 @@ def parse(document: Document) -> Iterable[Fact]:
     size = 56
     small_ok, too_long = False, False
     vanished: int | None = None
+    path = 0
     for index, text in enumerate(document.messages):
+        pmtu = re.match(r"\s*\d+[?:]+ .*\bpmtu (?P<mtu>\d+)", text)
+        if pmtu:
+            if path and int(pmtu["mtu"]) < path:
+                yield reader.job(index, "net.path_mtu_drops", f"{path} to {pmtu['mtu']}")
+            path = int(pmtu["mtu"])
+            continue
         head = patterns["head"].match(text)
         if head:
             size, too_long = int(head["size"]), False
@@ -63,6 +70,9 @@ def parse(document: Document) -> Iterable[Fact]:
                 vanished = index
             else:
                 yield reader.job(index, "net.ping_loss_pct", lost)
+            continue
+        if size <= 1472 and "bytes from " in text:
+            small_ok = True
             continue
         rtt = patterns["rtt"].search(text)
         if rtt:

@@ -19,7 +19,7 @@ from assistant.intake.document import Document
 NAME = "table of ranks"
 TRIGGERS = ("rank", "Rank", "gpu", "GPU", "host", "node")
 
-_RATE = re.compile(r"(?i)flops|tokens|samples|images|img|it/s|throughput|gemm|matmul|\bperf")
+_RATE = re.compile(r"(?i)flops?\b|tokens|samples|images|img|it/s|throughput|gemm|matmul|\bperf")
 _TIME = re.compile(r"(?i)comput|forward|fwd|backward|bwd|gemm|matmul|kernel_time|busy|step")
 _WAIT = re.compile(r"(?i)all_?reduce|nccl|comm|wait|sync")
 _OTHER = re.compile(r"(?i)h2d|d2h|pcie|gb/?s|mhz|clock|temp|idle|mem|power|data|load|io\b")
@@ -52,7 +52,7 @@ def _tables(document: Document) -> Iterator[Fact]:
 
 def _columns(document: Document, heads: list[str], rows: list[tuple[int, list[str]]]) -> Iterator[Fact]:
     for column, head in enumerate(heads):
-        wait, rate = _WAIT.search(head), _RATE.search(head) and not re.search(r"(?i)time|_ms|\bms\b|\bs\b$", head)
+        wait, rate = _WAIT.search(head), _RATE.search(head) and not re.search(r"(?i)time|_ms|\bms\b|(?<!/)\bs\b$", head)
         if _OTHER.search(head) or not (wait or rate or _TIME.search(head)):
             continue
         found = [_NUMBER.match(cells[column]) for _, cells in rows]

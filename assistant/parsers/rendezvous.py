@@ -19,7 +19,7 @@ TRIGGERS = (
     "Rendezvous", "rdzv_endpoint", "client socket", "clients joined", "server socket", "store based barrier", "GLOBAL_RANK:", "MEMBER:", "dist_world_size", "WORLD INFO DICT",
     "EADDRINUSE", "ddress already in use", "min_nodes", "init_method", "onnection refused", "cannot be retrieved (gai", "global_world_size", "distributed init (rank", "world size",
     "Distributed environment:", "All distributed processes registered", "Process rank:", "connectFullMesh", "init_process_group", "using world size", "distributed_backend=",
-    "with backend", "command not found", "No such file or directory", "Controller started", "TCPStore",
+    "with backend", "backend=", "backend:", "command not found", "No such file or directory", "Controller started", "TCPStore",
 )  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
         (c(r"^\s*rdzv_endpoint\s+: (?P<v>\S+:\d*)\s*$"), "launch.rdzv_endpoint"),
         (c(r"^\s*rdzv_backend\s+: (?P<v>\w+)\s*$"), "launch.rdzv_backend"),
         (c(r"^\s*run_id\s+: (?P<v>\S+)\s*$"), "launch.rdzv_id"),
-        (c(r"(?:backend nccl|distributed_backend=|with backend |Backend: |init_process_group\(\s*(?:backend\s*=\s*)?[\"'])(?P<v>nccl|gloo|mpi|ucc|hccl|xla|cpu:gloo,cuda:nccl)\b"), "launch.backend_arg"),
+        (c(r"(?:backend nccl|distributed_backend=|with backend |Backend: |init_process_group\(\s*(?:backend\s*=\s*)?[\"']|(?:\b|_)(?:dist[_-])?backend\s*[=:]\s*[\"']?|--(?:dist|ddp)[-_]backend[= ]|process_group_backend\s*[=:]\s*[\"']?)(?P<v>nccl|gloo|mpi|ucc|hccl|xla|cpu:gloo,cuda:nccl)\b"), "launch.backend_arg"),
         (c(r"(?:bash|sh|zsh|env|ksh|csh|tcsh|pdsh@\S+|srun|execve\(\)|slurmstepd)[^:]*:(?: error:)?(?: line \d+:)?(?: \S+:)? ?(?P<v>[\w./+-]+): (?:command not found|[Nn]o such file or directory|not found)"), "command_missing"),
         (c(r"(?:execve\(\)|exec): (?P<v>[\w./-]+): No such file or directory"), "command_missing"),
         (c(r"(?P<v>\bmodule): command not found"), "command_missing"),

@@ -1,6 +1,7 @@
 r"""What a cloud's firewall lets in, from aws ec2 describe-security-groups, gcloud firewall-rules and Terraform.
 
 "IpPermissions": [ {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "IpRanges": [{"CidrIp": "0.0.0.0/0"}]} ]
+allow-ssh   train-vpc  INGRESS    1000      tcp:22        False
 ingress { from_port = 22  to_port = 22  protocol = "tcp" ... }
 """
 
@@ -14,7 +15,7 @@ from assistant.intake.document import Document
 from assistant.parsers._net import Reader
 
 NAME = "security rules"
-TRIGGERS = ("IpPermissions", "aws_security_group", "IpProtocol", "SecurityGroupIngress")
+TRIGGERS = ("IpPermissions", "aws_security_group", "IpProtocol", "SecurityGroupIngress", "INGRESS", "services:")
 
 _IN = re.compile(r"\"IpPermissions\"\s*:\s*\[|\bingress\s*(?:=\s*\[)?\s*\{|SecurityGroupIngress:")
 _OUT = re.compile(r"\"IpPermissionsEgress\"|\begress\b|SecurityGroupEgress:")
@@ -26,6 +27,8 @@ _WIDE = 1000
 
 def parse(document: Document) -> Iterable[Fact]:
     text = document.text
+    yield from _gcloud(Reader(document))
+    yield from _firewalld(Reader(document))
     start = _IN.search(text)
     if not start:
         return
@@ -37,3 +40,31 @@ def parse(document: Document) -> Iterable[Fact]:
     shown = ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in ports[:6])
     index = text.count("\n", 0, start.start())
     yield Reader(document).job(index, "net.only_ports_open", shown)
+
+
+def _gcloud(reader: Reader) -> Iterable[Fact]:
+    """gcloud compute firewall-rules list: a line a rule; traffic between the nodes needs all of tcp or a wide range."""
+    allowed: list[tuple[int, str]] = []
+    for index, text in enumerate(reader.document.messages):
+        words = text.split()
+        if "INGRESS" in words[1:5]:
+            allowed += [(index, w) for w in words[words.index("INGRESS") + 2 :][:1]]
+    wide = any(re.search(r"(?:^|,)(?:all|tcp|tcp:\d+-\d{5})(?:,|$)", rule) for _, rule in allowed)
+    if allowed and not wide:
+        yield reader.job(allowed[0][0], "net.only_ports_open", ", ".join(rule for _, rule in allowed[:6]))
+
+
+def _firewalld(reader: Reader) -> Iterable[Fact]:
+    """firewall-cmd --list-all: a zone that lets in a few services and ports only."""
+    lines = reader.document.messages
+    for index, text in enumerate(lines):
+        services = re.match(r"\s+services: (?P<list>[\w ,.-]*)$", text)
+        if not services:
+            continue
+        block = lines[max(0, index - 6) : index + 4]
+        if any(re.search(r"target: ACCEPT|ports: .*\d+-\d{5}", line) for line in block):
+            continue
+        ports = next((m["p"] for line in block if (m := re.match(r"\s+ports: (?P<p>\S.*)$", line))), "")
+        shown = ", ".join(x for x in (services["list"].strip(), ports) if x)
+        yield reader.job(index, "net.only_ports_open", shown or "none")
+        return

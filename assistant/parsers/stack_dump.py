@@ -107,6 +107,11 @@ def _dumps(document: Document) -> Iterator[Dump]:
     for index, line in enumerate(document.messages):
         process = _PROCESS.match(line)
         thread = None if process else _HANDLER.match(line) or _THREAD.match(line)
+        if thread and "MainThread" in line:
+            close()
+            if main and best is not None:  # the next process, with no header of its own
+                yield best
+                best, main, pid = None, False, None
         if process or (thread and frames and _HANDLER.match(line) and line.lstrip().startswith("Current")):
             close()
             if best is not None:

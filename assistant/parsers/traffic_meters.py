@@ -18,10 +18,12 @@ from assistant.intake.document import Document
 from assistant.parsers._net import Reader, gbps
 
 NAME = "traffic meters"
-TRIGGERS = ("rxkB/s", "Curr: ", "IFACE", "sar -n")
+TRIGGERS = ("rxkB/s", "Curr: ", "IFACE", "sar -n", "Total send rate", "Total receive rate", "bit/s")
 
 _NLOAD = re.compile(r"^\s*Device (?P<dev>[\w.-]+) \[")
 _CURRENT = re.compile(r"^\s*(?:Curr|Avg|Max): (?P<n>[\d.]+) (?P<unit>[kMG]?Bit)/s")
+_IFTOP = re.compile(r"^\s*Total (?:send|receive) rate:\s+(?P<n>[\d.]+)(?P<unit>[KMG]?b)\b")
+_VNSTAT = re.compile(r"^\s*[rt]x\s+(?P<n>[\d.]+) (?P<unit>[kMG]?bit)/s\s+[\d.]+ (?:\w+ )?p(?:ackets)?/s")
 _SKIP = re.compile(r"^(?:lo$|docker|veth|br-|virbr|cni|cali|flannel)")
 
 
@@ -40,9 +42,10 @@ def parse(document: Document) -> Iterable[Fact]:
         if named:
             device = named["dev"]
             continue
-        current = _CURRENT.match(text)
-        if current and device:
-            rates.setdefault(device, []).append((gbps(current["n"], current["unit"].lower()), index))
+        current = _CURRENT.match(text) if device else None
+        current = current or _IFTOP.match(text) or _VNSTAT.match(text)
+        if current:
+            rates.setdefault(device or "interface", []).append((gbps(current["n"], current["unit"].lower()), index))
             continue
         names = columns or (_DEFAULT if _sar(words) else [])
         cells = words[-len(names) :] if names else []

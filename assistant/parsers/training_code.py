@@ -18,11 +18,12 @@ from functools import cache
 
 from assistant.facts import Fact, Origin, Value
 from assistant.intake.document import Document
+from assistant.parsers._exchange_habits import exchange_habits
 from assistant.parsers._python_code import CodeLine, looks_like_code, read_code
 from assistant.parsers._wrapped_model import runs_on_one_rank
 
 NAME = "Python training code"
-TRIGGERS = ("torch", "mpi4py", "hvd", "DataLoader", "tf.data", "jax", "accelerate", "tensorflow", "TorchTrainer")
+TRIGGERS = ("torch", "mpi4py", "hvd", "DataLoader", "tf.data", "jax", "accelerate", "tensorflow", "TorchTrainer", "LightningModule", ".backward(", "dist.all_", "hvd.")
 
 _COLLECTIVE = r"(?:dist|torch\.distributed|distributed|hvd|accelerator|comm|fabric|self\.fabric|jax\.experimental\.multihost_utils|multihost_utils)\.(?:all_?reduce|all_?gather\w*|reduce_?scatter\w*|reduce|gather\w*|broadcast\w*|barrier|scatter|wait_for_everyone|sync_global_devices|process_allgather)\("
 _DISTRIBUTED = r"init_process_group|\bDDP\(|\bFSDP\(|DistributedDataParallel|hvd\.init|FullyShardedDataParallel|fully_shard|Accelerator\(|deepspeed\.initialize|jax\.distributed|MirroredStrategy|Fabric\(|dist\.get_rank"
@@ -77,10 +78,11 @@ def parse(document: Document) -> Iterable[Fact]:
     program = read_code(document.lines)
     text = "\n".join(line.text for line in program)
     whole = {name: pattern.search(text) is not None for name, pattern in _whole().items()}
-    if not (whole["distributed"] or whole["dp"] or whole["loader"] or re.search(r"\b(?:dist|hvd)\.\w+\(|NcclCommunicator|mpi4py", text)):
+    if not (whole["distributed"] or whole["dp"] or whole["loader"] or re.search(r"\b(?:dist|hvd)\.\w+\(|NcclCommunicator|mpi4py|sync_dist|HYBRID_SHARD", text)):
         return []
     facts = list(_facts_of_whole(document, program, text, whole))
     facts += _facts_of_lines(document, program, whole)
+    facts += exchange_habits(document, program)
     seen: set[tuple[str, Value]] = set()
     return [f for f in facts if not ((f.key, f.value) in seen or seen.add((f.key, f.value)))]  # type: ignore[func-returns-value]
 

@@ -21,7 +21,7 @@ from assistant.intake.document import Document
 NAME = "training configuration"
 TRIGGERS = (
     "zero_optimization", "zero_stage", "batch_size", "batch-size", "fsdp", "sharding", "parallel", "gradient_accumulation", "num_workers", "interval", "_steps",
-    "num_experts", "lora", "packing", "timeout", "bucket", "ddp_", "mixed_precision", "hpz", "offload",
+    "num_experts", "lora", "packing", "timeout", "bucket", "ddp_", "latency_hiding", "mixed_precision", "hpz", "offload",
 )
 
 _SHARDING = {
@@ -117,6 +117,7 @@ def _keys() -> tuple[tuple[re.Pattern[str], str, Callable[[str], Value | None]],
             (r"logging_steps|log[_-]interval|log_every_n_steps|log_freq", "config.logging_steps", _integer),
             (r"(?:ddp_)?find_unused_parameters", "config.find_unused", _flag),
             (r"overlap_comm|overlap[_-]grad[_-]reduce", "config.overlap", _flag),
+            (r"xla_gpu_enable_latency_hiding_scheduler", "config.overlap", _flag),
             (r"reduce_bucket_size|bucket_cap_mb|ddp[_-]bucket[_-]size|allreduce_bucket_size", "config.bucket_mb", _bucket),
             (r"mixed_precision|precision", "precision", _precision),
             (r"lora_(?:rank|r|alpha|target)|use_lora|use_peft|lora_target_modules", "config.lora", _yes),
@@ -145,7 +146,7 @@ def parse(document: Document) -> Iterable[Fact]:
             seen.add((key, value))
             facts.append(Fact(key, value, document.origin(index, "config")))
 
-    hints = ("batch", "stage", "shard", "parallel", "accum", "worker", "timeout", "steps", "interval", "unused", "overlap", "bucket", "precision", "lora", "pack", "eval", "expert", "freq", "hpz", "mics", "adapter", "finetuning", "every_n", "size", "degree", "peft")
+    hints = ("batch", "stage", "shard", "parallel", "accum", "worker", "timeout", "steps", "interval", "unused", "overlap", "hiding", "bucket", "precision", "lora", "pack", "eval", "expert", "freq", "hpz", "mics", "adapter", "finetuning", "every_n", "size", "degree", "peft")
     for index, line in enumerate(document.lines[:_LINES]):
         if len(line) > 3000 or ("=" not in line and ":" not in line and "--" not in line):
             continue

@@ -22,8 +22,9 @@ _RETURNS = r"\b(?:goes on|went on|continues|recovers?|recovered|resumes?|resumed
 #: Cues by symptom: (weight, pattern).
 CUES: dict[str, tuple[tuple[float, str], ...]] = {
     "crash": (
+        (2.2, r"\b(?:ends|stops|exits|leaves) (?:like this|at once|right away|immediately|before the (?:first|very first) step|in the first second|as soon as)\b|\bas soon as [^.?!]{3,60} it (?:ends|stops)\b|\brefuses to (?:join|start|run|load)\b"),
         (3.0, r"\bcrash(?:es|ed|ing|-loops?|loop\w*)?\b|\bcore dump|\bsegfault|\bseg(?:mentation)? ?fault|\bsig(?:kill|segv|bus|abrt|term)\b|\bbus error"),
-        (3.0, r"\b(?:dies|died|dying|aborts?|aborted|aborting|blows? up|blew up|falls? over|bails? out|bombs? out|(?<!loss )goes down|(?<!loss )went down|was gone|(?<!speedup )(?<!speed-up )(?<!gain )(?<!advantage )(?<!improvement )(?<!performance )(?:is|are) gone|disappear(?:s|ed)?|vanish(?:es|ed)?|drops? out|dropped out|stops? cold)\b"),
+        (3.0, r"\b(?:dies|died|dying|aborts?|aborted|aborting|blows? up|blew up|falls? over|bails? out|bombs? out|(?<!loss )goes down(?! (?:by|to|from|with)\b)|(?<!loss )went down(?! (?:by|to|from|with)\b)|was gone|(?<!speedup )(?<!speed-up )(?<!gain )(?<!advantage )(?<!improvement )(?<!performance )(?:is|are) gone|disappear(?:s|ed)?|(?<!nearly )(?<!almost )vanish(?:es|ed)?|drops? out|dropped out|stops? cold)\b"),
         (3.0, r"\b(?:killed|terminated|gets? terminated|terminates|kicked out|evicted|exits? with|exited|exit ?code|quits?)\b"),
         (2.5, r"\b(?:raises?|raised|throws?|threw|traceback|exception|stack ?trace|runtimeerror|assertion)\b|\b\w+Error\b"),
         (2.5, r"\bfail(?:s|ed|ing|ure|ures)?\b|\bbroken pipe\b|\bout of memory\b|\boom\b"),
@@ -37,15 +38,20 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
         (2.8, r"\boom-?kill\w*|\brestart(?:s|ed|ing)? (?:again and again|over and over|in a loop|all the time)|\btorn down\b|\b(?:fallen|fell|falls) off\b|\b(?:worker|rank|node|process|pod|host)s? ?\d* (?:was|is|got|has been|were|are) (?:lost|dead|killed)\b|\btraining (?:was|is) (?:over|dead)\b|\b(?:is_available|device_count)\b.{0,20}\b(?:false|0|zero)\b"),
         (2.0, r"\bno such file\b|\b(?:command|module|device|file|library) not found\b|\b(?:driver|version|library)\b.{0,30}\b(?:too old|mismatch)|\b(?:job|run) (?:was|is) over\b|\brebooted by itself\b|\bnothing (?:new )?starts\b"),
         (1.6, r"\b(?:i|we) (?:always |now |just |only |then )?(?:get|see|got|have) [\"'“`‘]\w"),
-        (2.5, r"\bends? (?:without|by itself|abruptly|silently|prematurely|early|suddenly)\b|\bended (?:without|abruptly|silently|prematurely|early|suddenly)\b"),
+        (2.5, r"\b(?:ends?|ended) (?:at|in|during|before|exactly after|right after) (?:the |a |its |each |every |about )?(?:first|second|third|\d+|save|saving|checkpoint|eval\w*|validation|start)\b|\bends? (?:without|by itself|abruptly|silently|prematurely|early|suddenly)\b|\bended (?:without|abruptly|silently|prematurely|early|suddenly)\b"),
         (1.5, r"\bstops? (?:right|at|in|just|immediately|after|on|during)\b|\bstopped (?:right|at|in|just|after|during)\b|\bsystem error|\binternal error|\binvalid usage|\bunhandled"),
         (1.0, r"\bi (?:always |now |just |only )?(?:get|see|got) (?:this|the following|these)\b|\boutput (?:below|attached)|\bsee (?:the )?(?:trace|below)"),
+        (2.5, r"\b(?:pods?|containers?|jobs?|process(?:es)?|workers?|programs?)\b(?: \w+){0,5} (?:no longer|do(?:es)?(?: not|n't)|not) start\b|\bno (?:job|process|program|container|one)s? (?:\w+ ){0,2}(?:finds?|sees?|gets?) (?:a|any|the) (?:gpu|device|card)|\bthere (?:is|are) no (?:gpus?|cuda|devices?)\b|\bre-?queued\b|\blost (?:a|the|my|our|this) (?:\w+ )?(?:run|job|training)\b"),
+        (2.0, r"\bbreaks? (?:in|at|during|while|when|off)\b|\brefuses? (?:clients?|connections?)\b|\bcan(?:'?t|not) (?:\w+ )?(?:compile|register|allocate|be created)\b"),
+        (1.8, r"\bbreaks?\b(?! (?:even|down|the symmetry|it up|up))|\bthrown out\b|\bthrows? (?:\w+ ){1,2}out\b|\bloss (?:is|becomes|turns|goes) (?:to )?nan\b|\bwrong (?:results?|values?)\b|\brefuses (?:its|the|our|my)\b|\b(?:init\w*|registration|set-?up|import) (?:\w+ ){0,3}(?:stops|does ?n[o']t (?:go|work))\b"),
         (1.0, r"\bgets? no gpu|\bnothing new .{0,40}gets|\bdoes ?n[o']t work\b|\bbroken\b|\bnodes? (?:was|were|is) lost\b|\brank \d+ (?:is|was) (?:lost|dead)\b"),
     ),
     "hang": (
+        (2.5, r"\b(?:machines?|nodes?|hosts?|workers?|servers?|pods?|both|ranks?)(?: \d+)? (?:then |just |only |all )?(?:keeps? )?wait(?:s|ing)?\b(?! time)|\bnever (?:goes|gets|comes|went|got) (?:past|beyond|further|through)\b|\bwaits? (?:until|without end|endlessly|in vain)\b"),
         (3.2, r"\bhang(?:s|ing)?\b|\bhung\b|\bstuck\b(?! (?:at|around|below|on)" + _FIGURE + r")|\bfreez(?:e|es|ing)\b|\bfrozen?\b(?! (?:\w+ )?(?:encoder|backbone|layers?|weights|param\w*|models?|network|parts?|base|bert|vae|unet|teacher|embedding\w*|llm|stem)\b)|\bdead-?locks?(?:ed)?\b|\blive-?lock|\bwedged\b|\block(?:s|ed)? up\b"),
         (3.0, r"\bnever (?:\w+ )?(?:returns?|comes? back|goes on|continues?|finish(?:es)?|ends?|gets? past(?! (?:one|\d))|reach(?:es)?|completes?|proceeds?|leaves?|progress(?:es)?|moves?|exits?|arrives?)\b"),
         (1.5, r"\bnever (?:\w+ )?(?:starts?|begins?|gets? started|gets? going)\b|\bwon'?t (?:start|begin|move|continue|proceed|finish)\b"),
+        (2.8, r"\bstands? (?:after|at|in|near|before|there|forever|for ?ever) (?:the|a|its|an|every|each|some|\d|about)\b|\bthen (?:it |the job )?stands\b|\bstands forever\b|\bstands? (?:\w+ )?near the end\b"),
         (3.0, r"\bstands? still\b|\bstood still\b|\bstandstill\b|\bsilent since\b|\bbeen silent\b|\bgoes silent\b|\bwent silent\b|\bgoes quiet\b|\bfalls silent|\bcomes? to a (?:halt|stop)\b"),
         (2.6, r"\bhalts?\b|\bhalted\b|\bstall(?:s|ed|ing)?\b|\bblock(?:s|ed) (?:forever|indefinitely|there|in|at|on)\b|\bsits? (?:there|in|idle|waiting)\b|\b(?:sits?|sitting) at\b(?!" + _FIGURE + r")|\bjust sits\b|\bsat there\b|\bsitting (?:there|in)\b"),
         (3.0, r"\bwait(?:s|ing|ed)? (?:forever|indefinitely|endlessly|for ?ever|for hours)\b|\bforever\b(?! to (?:load|start))|\bfor hours with(?:out| no)\b|\bindefinitely\b"),
@@ -55,6 +61,7 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
         (3.0, r"\b(?:is|was) the last (?:thing|line|message|output)\b|\blast (?:thing|line|message) (?:i|we|it|that)\b|(?<!takes )\bfor ever\b|\bstop(?:s|ped)? (?:for good|dead|forever|moving|there)\b|\bnever gets? (?:its|the|a|any) \w+|\buntil the time ?limit\b|\bmessages? (?:seem to )?get lost\b|\bstands? for (?:ever|hours|minutes)\b|\bno timeout\b"),
         (2.4, r"\bstop(?:s|ped)?\b[^.?!]{0,80}\bwithout (?:any |an? |the )?(?:error|message|output|trace\w*|word)|\bunresponsive\b|\bctrl[- ]?c has no effect\b|\b(?:does ?n[o']t|do ?n[o']t|not) respond\b"),
         (3.4, r"\bstop(?:s|ped)?\b(?! (?:it|the|them)\b)[^?!]{0,160}\b(?:watchdog|times? out|timed out|(?:nccl|collective) time-?out|after (?:half an hour|\d+ minutes))\b"),
+        (2.6, r"\bstays? silent\b|\bprints? nothing (?:any ?more|more|else|further)?\b|\bnever gets? (?:any )?further\b|\bno longer gets? (?:beyond|past|further)\b|\bdoes ?n[o']t get (?:any )?(?:further|beyond)\b"),
         (1.2, r"\bspin(?:s|ning)?\b.{0,25}100|\bstill \"?running\"?|\bhave to kill\b|\bneed to kill\b|\bctrl[- ]?c\b|\bwaits? for\b|\bthen waits?\b|\bthe others? (?:just )?waits?\b|\bstate d\b|\bwatchdog\b"),
     ),
     "slow": (
@@ -64,12 +71,15 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
         (1.6, _RATE),
         (2.2, r"\b(?:falls?|fell|drops?|dropped|sinks?|sank|declin(?:es|ed)|decreas(?:es|ed)|degrad(?:es|ed|ing|ation)|goes|went|collapse[sd]?|plummet(?:s|ed)?)\b.{0,30}(?:from|to|by)\b.{0,20}(?:\d|half|third|quarter|fifth|tenth)"),
         (2.0, r"\btakes?\b.{0,30}\b(?:longer|\d+(?:\.\d+)?\s*(?:x|times|seconds?|secs?|s|minutes?|mins?|hours?|h|days?)|two|three|four|five|six|seven|twice|double)\b|\btook\b.{0,30}\b(?:hours?|days?|minutes?|seconds?|longer)\b|\bneeds?\b.{0,12}\d+(?:\.\d+)? ?(?:s|sec\w*|minutes?|hours?)\b|\btwice as (?:long|slow)|\b(?:two|three|four|five|ten|\d+) times (?:as long|longer|slower|the time)\b|\bstep time\b.{0,20}(?:is|of|up|grow|increas|from)"),
-        (2.0, r"\b(?:half|a (?:third|quarter|fifth|tenth|fraction))\b (?:of )?(?:the |what |its |that )?|\bhalf as fast\b|\bonly (?:about |around |some |ever )?\d+(?:\.\d+)? ?(?:%|percent|per cent)|\bexpect(?:ed)? (?:\w+ ){0,3}(?:above|more|at least|around|about|\d)"),
+        (2.0, r"\b(?:half(?! an? (?:hour|minute|day|year|second)\b)|a (?:third|quarter|fifth|tenth|fraction))\b (?:of )?(?:the |what |its |that )?|\bhalf as fast\b|\bonly (?:about |around |some |ever )?\d+(?:\.\d+)? ?(?:%|percent|per cent)|\bexpect(?:ed)? (?:\w+ ){0,3}(?:above|more|at least|around|about|\d)"),
         (1.0, r"\bgpus? .{0,25}\b(?:idle|starv\w+|wait\w*|low)\b|\bunder-?utili[sz]ed\b|\bno errors?\b|\bno crash\b|\bburn\w*|\btuning? (?:for|of) speed|\bparameters should i tune\b|\ball this box can do\b|\bwaste[sd]?\b|\bused to (?:take|get|be|run)\b"),
+        (2.0, r"\b(?:\d+(?:\.\d+)?|two|three|four|five|ten|several|many) ?(?:x|times) faster\b|\bcollaps(?:es?|ed) to\b|\b(?:twice|three times) as (?:fast|much)\b"),
         (1.6, r"\b(?:it|does|still) (?:does )?trains?\b(?! for)"),
+        (2.0, r"\bdrags?\b[^.?!]{0,40}\bdown\b|\bgpus? (?:sit|stay|hover|run|are)s? (?:at |around )?(?:between \d+ and )?(?!0 ?%|100 ?%)\d+ ?%|\b(?:is|are|was) (?:\d+ % |much |far )?faster (?:than|with|without|by default)\b|\bgaps? (?:of [^.?!]{1,30} )?between (?:the )?(?:kernels?|kernel launches|launches|steps)\b"),
         (2.6, r"\bnothing trains\b|\b(?:1\.[0-4]|0\.\d+) ?x of one\b|\beach (?:step|iteration) waits\b|\b\d+ ?mhz\b.{0,20}\b(?:others?|rest|peers)\b|\blos(?:es?|ing) (?:\w+ ){0,2}(?:\d+ ?%|per ?cent|percent|of (?:the|its|our) (?:speed|throughput|performance|time))|\b(?:per second|throughput|speed|rate|it/s|tokens?/s|images?/s|samples?/s|utili[sz]ation)\b[^.?!]{0,25}\b(?:hardly|barely|scarcely|not|n't) (?:move|increase|grow|improve|change|budge|go up)\w*"),
         (2.4, r"\d ?(?:m?s|sec\w*|min\w*|h|hours?|days?) (?:became|becomes?|turn(?:s|ed) into|instead of|rather than|to (?:over |about )?\d+(?:\.\d+)? ?(?:m?s|sec|min|h)\b)|\bstuck (?:at|around|below|on) (?:about |around |only |just |roughly |~)*\d|\b(?:sits?|stays?|hovers?|capped|plateaus?|tops? out|max(?:es)? out|limited) (?:at|around|below|to) (?:about |around |only |just |roughly |~)*\d+(?:\.\d+)? ?(?:%|per ?cent|w\b|watts?|[mg]hz|[mgt]i?b|gbit|it/s|tflops)"),
         (2.2, r"\butil\w*\b.{0,40}\b(?:mean|average|averages|about|around|only) \d+ ?%|\b(?:nearly|mostly|almost|largely|partly|often) idle\b|\bidle (?:most|half|much|a lot|for ages|\d+ ?%)|\b(?:utili[sz]ation|usage|load)\b[^.?!]{0,25}\b(?:low|poor|bad|around \d+|only \d+)\b|\bgpus? busy\b|\bpays? off\b|\bspeed-?ups? (?:is|was) gone\b"),
+        (2.4, r"\b(?:does|is|are|do|runs?|performs?|scales?) (?:\w+ )?(?:worse|poorer|less well) than\b|\b(?:step|iteration)s?\b[^.?!]{0,20}\b(?:spends?|loses?|wastes?) (?:most|half|much|\d+ ?%|a third)\b"),
         (1.5, r"\badding (?:a |another |more |the )?(?:second )?(?:node|gpu|machine|server)s? (?:makes|slows|does|gives|brings)\b|\bmore gpus? (?:make|do|give|bring)\b|\bfaster on (?:one|a single)\b|\bfast on (?:one|a single)\b|\bfaster than (?:two|both|four|eight|multi)"),
     ),
     "jitter": (
@@ -81,6 +91,8 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
         (3.0, r"\bvar(?:y|ies|ied|iation|iance|iable)\b.{0,40}\b(?:step|iteration|run|time|second|speed|throughput|node|lot|wildly|strongly|widely)|\b(?:step|iteration|run|speed|throughput|times?)\b.{0,30}\b(?:var(?:y|ies|iation|iance)|differs? from run|all over the place|jumps? (?:around|between|from))"),
         (3.0, r"\b(?:sometimes|now and then|occasional(?:ly)?|from time to time|intermittent(?:ly)?|sporadic(?:ally)?|once in a while|periodic(?:ally)?|every now and again|irregularly|at irregular|at random (?:steps|intervals))\b.{0,60}\b(?:slow|slower|slowly|\d ?(?:s|seconds?|ms|minutes?)|longer|long|pauses?|drops? to|dips?|stalls? for|lag)\b|\b(?:slow|pauses?|dips?|drops?|longer)\b.{0,30}\b(?:sometimes|now and then|occasionally|from time to time|intermittently|sporadically|at random)\b"),
         (3.0, r"\b(?:long|short|brief|random|regular|periodic|occasional) (?:pauses?|stalls?|gaps?|dips?|drops?|freezes)\b|\b(?:single|individual|some|random|few) (?:steps|iterations) (?:take|need|are|last)\b|\b(?:p99|p95|tail latenc\w+|standard deviation|std ?dev)\b"),
+        (4.2, r"\b(?:hangs?|freez\w+|stalls?|stops?|blocks?)(?: \w+){0,2} for (?:a|one|two|some|several|half a|\d+(?: to \d+)?) (?:m?s|milli\w+|seconds?)\b(?![^.?!]{0,40}\b(?:then|and) (?:dies|crash\w*|fail\w*|time))|\b(?:one|a single|some|single) (?:step|iteration)s?\b[^.?!]{0,30}\b(?:late|takes? (?:\w+ )?\d|longer)\b|\b(?:drops?|dips?|spikes?) for (?:one|a single|a few|some) (?:steps?|iterations?)\b|\b(?:step|iteration) times?\b[^.?!]{0,30}\b(?:drifts?|wanders?|swings?|jumps?)\b"),
+        (3.4, r"\b(?:twice|once|several times|a few times|\d+ times|now and then|every few minutes)(?: (?:an?|per) (?:hour|minute|day))?\b[^?!]{0,60}\b(?:double|twice|triple|longer|slow\w*|late)\b[^?!]{0,100}" + _RETURNS + r"|\b(?:variation|jitter|scatter|spread)\b[^.?!]{0,30}\b(?:is|was|are) (?:gone|smaller|there)\b|\b(?:curve|step time|throughput) (?:is|got|gets|was|became) (?:flat|steady|even|smooth)\b"),
         (3.4, r"\bstretch(?:es)? of (?:\w+ ){0,2}(?:steps?|updates?|iterations?|batches)\b|\b(?:bad|slow|quiet|good|fast) (?:stretch|phase|period|spell)(?:es|s)?\b|\b(?:come|comes|coming|back|again|returns?|recur\w*|repeats?|happens?)\b[^.?!]{0,20}\bevery (?:about |roughly |around |~)?\d+ (?:to \d+ )?(?:steps|updates|iterations|min\w*|seconds)"),
         (3.8, r"\b(?:each|every) (?:save|checkpoint|eval\w*|validation)\b[^.?!]{0,50}\b(?:pauses?|stalls?|stands|stops for|waits)|\bgoes on, (?:stands|stops|stalls)\b|\b(?:slow\w*|stands?|stops?|pauses?|drops?|stalls?|freezes?)\b(?:(?!restart|reboot|kill|never|until i)[^?!]){0,110}" + _RETURNS),
     ),
@@ -106,6 +118,8 @@ _ASIDE = regex(
     r"\b(?:instead|forcing|forced|with \w+ (?:debugging|logging)|debug(?:ging)? on|if (?:i|we)|when (?:i|we) (?:try|tried|force|forced|switch|switched|disable|disabled|enable|enabled|set)"
     r"|did not do this|never shows? it|was fine|is fine|are fine|fine with|goes through|also (?:tried|attempted))\b"
 )  # fmt: skip
+#: "with one process it is fine" sets off the trouble told beside it and is no aside.
+_CONTRAST = regex(r"\b(?:with|on|for|using) (?:only |just )?(?:one|a single|1) (?:process|gpu|card|node|rank|worker|machine)\b.{0,30}\bfine\b")
 _START = regex(
     r"\b(?:rendezvous|rdzv|at start|at start-?up|join(?:ing)?|master|store|connect\w*|init_process_group|before a single step|getting past|gets? past|first barrier)\b"
 )
@@ -153,8 +167,10 @@ def _weight(text: str, start: int, end: int, weight: float, name: str) -> float:
     if _PAST.search(text[max(0, start - 40) : start]):
         return 0.0
     clause = clause_at(text, start)
-    if name in ("crash", "hang") and _ASIDE.search(clause):
+    if name in ("crash", "hang") and _ASIDE.search(clause) and not (name == "hang" and _CONTRAST.search(clause)):
         weight *= 0.45
+    if name == "slow" and regex(r"\b(?:but|though|although) (?:that|this|it|then it) (?:is|runs|gets) (?:far |much |way |very )?(?:too )?slow").search(clause):
+        weight *= 0.4
     if name in ("slow", "question") and regex(r"\b(?:slower|slow)\b.{0,20}\bthan usual\b").search(clause):
         weight *= 0.6
     return weight if start < 120 else weight * 0.9
