@@ -50,7 +50,7 @@ def learn(texts: list[tuple[str, str]], out: Path = FILE) -> None:
 
     vectorizer = TfidfVectorizer(analyzer=terms, sublinear_tf=True)
     matrix = vectorizer.fit_transform([t for _, t in texts])
-    model = LogisticRegression(C=8.0, max_iter=500)
+    model = LogisticRegression(C=8.0, max_iter=500, class_weight="balanced")
     model.fit(matrix, [c for c, _ in texts])
     causes = [str(c) for c in model.classes_]
     rows = []

@@ -11,7 +11,7 @@ from assistant.facts import CaseFile, Fact, Origin
 IDLE = 0.03
 #: Gbit/s from which an adapter counts as busy.
 BUSY = 1.0
-_RDMA = re.compile(r"(?:^|/)(?:mlx|bnxt_re|irdma|rdmap|efa|hfi|ib\d|hsn)")
+_RDMA = re.compile(r"(?:^|/)(?:mlx|roce?p\d|ibp\d|bnxt_re|irdma|rdmap|efa|hfi|ib\d|hsn)")
 _VIRTUAL = re.compile(r"(?:^|/)(?:lo|docker|br-|virbr|veth|cni|flannel|cali|tun|tap|tailscale|wg|vxlan|bond)")
 _BONDED = re.compile(r"(?:^|/)bond\d|mlx5_bond")
 

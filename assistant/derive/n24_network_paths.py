@@ -64,7 +64,9 @@ def _changed_mtu(case: CaseFile) -> Iterator[Fact]:
                 continue
             other = seen.setdefault((fact.origin.file, fact.subject.name), fact)
             if other.value != fact.value and other.origin.line != fact.origin.line:
-                yield _derived(fact, "net.mtu_differs", f"{fact.subject.name} {other.value} and {fact.value}", fact.subject)
+                yield _derived(
+                    fact, "net.mtu_differs", f"{fact.subject.name} {other.value} and {fact.value}", fact.subject
+                )
                 return
 
 
@@ -114,9 +116,11 @@ def _full(case: CaseFile) -> Iterator[Fact]:
 
 def _asymmetric(case: CaseFile) -> Iterator[Fact]:
     """Two hosts ask for the route to each other, and one answers from another address than the peer knows it by."""
-    pairs = [(f, *str(f.value).split(" to ")) for f in case.about("route.pair")]
-    for fact, source, target in pairs:
-        for other, back_source, back_target in pairs:
+    pairs = [(f, str(f.value).partition(" to ")) for f in case.about("route.pair")]
+    for fact, (source, _, target) in pairs:
+        for other, (back_source, _, back_target) in pairs:
             if other is not fact and back_target == source and back_source != target:
-                yield _derived(other, "net.asymmetric_route", f"{source} asks {target}, which answers from {back_source}")
+                yield _derived(
+                    other, "net.asymmetric_route", f"{source} asks {target}, which answers from {back_source}"
+                )
                 return

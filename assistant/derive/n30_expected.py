@@ -84,7 +84,8 @@ def _nic_share(case: CaseFile, host: Host | None) -> Iterator[Fact]:
     if used is None or not isinstance(used.value, int):
         return
     there = [int(f.value) for f in case.about("ib.devices") if isinstance(f.value, int | float)]
-    total = max(there, default=0)
+    listed = {f.subject.name.rpartition("/")[2].partition(":")[0] for key in ("ib.netdev", "ib.state") for f in case.about(key)}
+    total = max([*there, len(listed)], default=0)
     if not total and host is not None and host.nic_count and "EFA" not in host.nic_kind:
         total = host.nic_count
     if total > 1:

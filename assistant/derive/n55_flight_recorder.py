@@ -17,13 +17,8 @@ def derive(case: CaseFile) -> Iterable[Fact]:
     if not summaries:
         return
     stated = case.value("world_size")
-    told = case.value("symptom")
     for job in jobs(summaries, stated if isinstance(stated, int) else 0):
-        facts = list(_job(job))
-        yield from facts
-        if told is None and any(f.key == "fr.waiting_ranks" for f in facts):
-            told = "hang"
-            yield _fact(job, "symptom", told)
+        yield from _job(job)
 
 
 def _job(job: Job) -> Iterator[Fact]:

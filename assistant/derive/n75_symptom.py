@@ -17,6 +17,9 @@ def derive(case: CaseFile) -> Iterable[Fact]:
         yield Fact("symptom", "crash", Origin("derived"))
         return
     share = case.value("nccl_tests.share_of_expected")
+    if case.about("nic.tx_gbps") or case.about("net.observed_gbps"):
+        yield Fact("symptom", "slow", Origin("derived"))
+        return
     ratios = [case.value("nccl_tests.versions_ratio"), case.value("setting.gain")]
     if (isinstance(share, int | float) and share < 0.7) or any(r is not None for r in ratios):
         yield Fact("symptom", "slow", Origin("derived"))

@@ -135,12 +135,21 @@ def fill(text: str, support: Support) -> str:
 
 def _step_back(ranked: list[Ranked], kb: Knowledge) -> None:
     own = {r.id: r.own for r in ranked}
+    seen = {r.id for r in ranked if any(e.weight >= STRENGTH["strong"] and _was_seen(e) for e in r.evidence)}
+    proven = {r.id for r in ranked if any(e.strength == "proves" and _was_seen(e) for e in r.evidence)}
     for item in ranked:
         for other in kb.causes[item.id].get("steps_back_for", ()):
+            if item.id in proven and other not in seen:
+                continue  # what a line proves does not yield to what is only told
             if other in own and own[other] >= STRENGTH["strong"] - 0.5 and item.evidence:
                 item.score -= STEP_BACK
                 item.stepped_back_for = other
                 break
+
+
+def _was_seen(evidence: Evidence) -> bool:
+    """Whether a log, a tool or a configuration shows it, and not only the user's words."""
+    return any(o.kind in ("config", "log", "tool", "probe") for o in evidence.support.origins)
 
 
 def _probabilities(ranked: list[Ranked]) -> None:

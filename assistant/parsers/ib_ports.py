@@ -28,7 +28,16 @@ from assistant.intake.document import Document
 from assistant.parsers._net import Reader
 
 NAME = "RDMA port state"
-TRIGGERS = ("CA '", "hca_id:", "Infiniband device '", "physical_state", " port 1 ==> ", "==( ", "phys_state", "active_mtu")
+TRIGGERS = (
+    "CA '",
+    "hca_id:",
+    "Infiniband device '",
+    "physical_state",
+    " port 1 ==> ",
+    "==( ",
+    "phys_state",
+    "active_mtu",
+)
 
 _LANE = {"SDR": 2.5, "DDR": 5, "QDR": 10, "FDR10": 10, "FDR": 14, "EDR": 25, "HDR": 50, "NDR": 100, "XDR": 200}
 

@@ -19,9 +19,11 @@ from assistant.intake.document import Document
 from assistant.parsers._net import Reader
 
 NAME = "interface traffic"
-TRIGGERS = ("txkB/s", "port_xmit_data", "port_rcv_data", "MB/s", "GB/s", "Gb/s", "Gbit/s", "Transmit Hash Policy")
+TRIGGERS = ("txkB/s", "port_xmit_data", "port_rcv_data", "Average:", "MB/s", "GB/s", "Gb/s", "Gbit/s", "Transmit Hash Policy", "GBit/s", "MBit/s")
 
 _TO_GBPS = {"MB/s": 8e-3, "GB/s": 8.0, "Mb/s": 1e-3, "Gb/s": 1.0, "Mbit/s": 1e-3, "Gbit/s": 1.0, "MiB/s": 8.389e-3, "GiB/s": 8.59}
+#: Where sar writes the kB sent, and how many figures a row has at least.
+_SAR_COLUMN, _SAR_CELLS = 3, 7
 #: port_xmit_data counts words of four bytes.
 _WORD_BITS = 32
 
@@ -34,6 +36,8 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         "sar": re.compile(r"^(?:\d\d:\d\d:\d\d(?: [AP]M)?|Average:)\s+(?P<dev>[A-Za-z][\w.@-]*)\s+(?P<cells>[\d.]+(?:\s+[\d.]+)+)\s*$"),
         "words": re.compile(r"infiniband/(?P<dev>[\w.-]+)/ports/(?P<port>\d+)/counters/port_xmit_data[:= ]+(?P<n>\d+)"),
         "rate": re.compile(rf"^\W*(?P<dev>{name})(?::\d)?(?: \([\w-]+\))?\s*[:=|]?\s*(?:(?:tx|rx|xmit)\s*[:=]?\s*)?(?P<n>\d+(?:\.\d+)?) ?(?P<u>[MG](?:i?B|bit|b)/s)\b"),
+        "nload_device": re.compile(r"^\s*Device (?P<dev>[\w.@-]+) \[[^\]]*\] \(\d+/\d+\)"),
+        "nload": re.compile(r"^\s*Avg: (?P<n>\d+(?:\.\d+)?) (?P<u>[kMG])Bit/s"),
         "policy": re.compile(r"Transmit Hash Policy: (?P<policy>\S+)"),
     }
 
@@ -41,18 +45,19 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 def parse(document: Document) -> Iterable[Fact]:
     reader = Reader(document)
     patterns = _patterns()
-    column: int | None = None
+    column = _SAR_COLUMN
+    device, outgoing = "", False
     words: dict[tuple[str | None, str], list[tuple[int, int]]] = {}
     for index, text in enumerate(document.messages):
         head = patterns["sar_head"].search(text)
         if head:
             columns = head["columns"].split()
-            column = columns.index("txkB/s") if "txkB/s" in columns else None
+            column = columns.index("txkB/s") if "txkB/s" in columns else _SAR_COLUMN
             continue
-        row = patterns["sar"].match(text) if column is not None else None
-        if row and column is not None:
+        row = patterns["sar"].match(text)
+        if row:
             cells = row["cells"].split()
-            if len(cells) > column:
+            if len(cells) >= _SAR_CELLS:
                 yield reader.nic(index, "nic.tx_gbps", round(float(cells[column]) * 8e-6, 4), row["dev"])
             continue
         counted = patterns["words"].search(text)
@@ -63,6 +68,18 @@ def parse(document: Document) -> Iterable[Fact]:
         rate = patterns["rate"].match(text)
         if rate:
             yield reader.nic(index, "nic.tx_gbps", round(float(rate["n"]) * _TO_GBPS[rate["u"]], 4), rate["dev"].replace(" ", ""))
+            continue
+        shown = patterns["nload_device"].match(text)
+        if shown:
+            device, outgoing = shown["dev"], False
+            continue
+        outgoing = outgoing or text.strip() == "Outgoing:"
+        average = patterns["nload"].match(text) if device and outgoing else None
+        if average:
+            seen = float(average["n"]) * {"k": 1e-6, "M": 1e-3, "G": 1.0}[average["u"]]
+            yield reader.nic(index, "nic.tx_gbps", round(seen, 4), device)
+            yield reader.job(index, "net.observed_gbps", round(seen, 4))
+            outgoing = False
             continue
         policy = patterns["policy"].search(text)
         if policy:

@@ -22,7 +22,18 @@ from assistant.intake.document import Document
 from assistant.parsers._net import Reader
 
 NAME = "ip address"
-TRIGGERS = ("> mtu ", ">  mtu ", "inet ", "inet addr:", "HWaddr", " UP ", "LOWER_UP", "UP             ", "mtu ", "Iface ")
+TRIGGERS = (
+    "> mtu ",
+    ">  mtu ",
+    "inet ",
+    "inet addr:",
+    "HWaddr",
+    " UP ",
+    "LOWER_UP",
+    "UP             ",
+    "mtu ",
+    "Iface ",
+)
 
 _VIRTUAL = re.compile(
     r"^(?:lo\d*$|docker|veth|br-|virbr|cni|flannel|cali|tunl|cilium|lxc|vnet|dummy|kube-|nodelocaldns|ovs-)"

@@ -54,7 +54,9 @@ def parse(document: Document) -> Iterable[Fact]:
             if _BRIDGE.match(got["dev"]) and got["dev"] != "lo":
                 yield reader.host(index, "route.through_bridge", f"{got['ip']} over {got['dev']}")
             continue
-        default = re.match(r"\s*default (?:via \S+ )?dev (?P<dev>\S+)|0\.0\.0\.0\s+\d[\d.]+\s+0\.0\.0\.0\s+UG.*?(?P<last>\S+)$", text)
+        default = re.match(
+            r"\s*default (?:via \S+ )?dev (?P<dev>\S+)|0\.0\.0\.0\s+\d[\d.]+\s+0\.0\.0\.0\s+UG.*?(?P<last>\S+)$", text
+        )
         if default:
             yield reader.host(index, "route.network", f"0.0.0.0/0 dev {default['dev'] or default['last']}")
             continue

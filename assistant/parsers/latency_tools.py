@@ -19,7 +19,17 @@ from assistant.intake.document import Document
 from assistant.parsers._net import Reader
 
 NAME = "latency tests"
-TRIGGERS = ("OSU MPI", "avg-latency=", "|-- ", "pong from ", "bytes from ", "latency ", "Latency (us)", "traceroute to ", "REQUEST/RESPONSE")
+TRIGGERS = (
+    "OSU MPI",
+    "avg-latency=",
+    "|-- ",
+    "pong from ",
+    "bytes from ",
+    "latency ",
+    "Latency (us)",
+    "traceroute to ",
+    "REQUEST/RESPONSE",
+)
 
 _OSU = re.compile(r"^#.*\bOSU MPI(?:-CUDA)? (?:\w+ )?Latency Test")
 _OSU_ROW = re.compile(r"^(?P<size>\d+)\s+(?P<us>\d+\.\d+)\s*$")

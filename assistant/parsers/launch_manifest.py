@@ -89,8 +89,9 @@ def _one_role(data: dict[str, Any]) -> Iterator[tuple[str, Value]]:
             roles = {"head": node["headGroupSpec"], "worker": node["workerGroupSpecs"]}
         if roles is None or "Launcher" in roles or len(roles) < 2:
             continue
-        given = {role: {n for n in _names(spec) if re.match(r"NCCL_|GLOO_|UCX_|FI_|LD_LIBRARY_PATH|HF_|TORCH_NCCL", n)} for role, spec in roles.items()}
-        missing = sorted(set.union(*given.values()) - set.intersection(*given.values()))
+        given: dict[str, set[str]] = {role: {n for n in _names(spec) if re.match(r"NCCL_|GLOO_|UCX_|FI_|LD_LIBRARY_PATH|HF_|TORCH_NCCL", n)} for role, spec in roles.items()}
+        everywhere = set.intersection(*list(given.values()))
+        missing = sorted(set.union(*list(given.values())) - everywhere)
         if missing:
             yield "launch.env_one_role", ", ".join(missing)
 

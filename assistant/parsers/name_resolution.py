@@ -123,7 +123,13 @@ def _families(reader: Reader) -> Iterator[Fact]:
 
 def _hosts_line(reader: Reader, index: int, ip: str, names: list[str]) -> Iterator[Fact]:
     """A line of /etc/hosts or getent; loopback lines count only where they carry a name of their own."""
-    real = [n for n in names if n not in ("STREAM", "DGRAM", "RAW") and n.lower() not in _LOCAL and not n.lower().startswith(("ip6-", "localhost"))]
+    real = [
+        n
+        for n in names
+        if n not in ("STREAM", "DGRAM", "RAW")
+        and n.lower() not in _LOCAL
+        and not n.lower().startswith(("ip6-", "localhost"))
+    ]
     if real:
         yield from _resolved(reader, index, real[0], ip, own=ip.startswith("127.") or ip == "::1")
 

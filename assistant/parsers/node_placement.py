@@ -16,12 +16,31 @@ from assistant.intake.document import Document
 from assistant.parsers._net import Reader
 
 NAME = "node placement"
-TRIGGERS = ("NetworkNodes", "ZONE", "BLOCK", "RACK", "SwitchName=", "-> switch port", "Placement", "Zone", "zone", "rack", "island", "RACK", "Rack")
+TRIGGERS = (
+    "NetworkNodes",
+    "ZONE",
+    "BLOCK",
+    "RACK",
+    "SwitchName=",
+    "-> switch port",
+    "Placement",
+    "Zone",
+    "zone",
+    "rack",
+    "island",
+    "RACK",
+    "Rack",
+)
 
 _NODES = re.compile(r"\"NetworkNodes\":\s*\[(?P<ids>[^\]]+)\]")
-_HEADING = re.compile(r"^(?:SUB)?BLOCK$|^(?:TOR|RACK|ZONE|CLUSTER|SPINE|HOST-?GROUP|TOPOLOGY\S*|PHYSICALHOST)$|^zone$", re.IGNORECASE)
+_HEADING = re.compile(
+    r"^(?:SUB)?BLOCK$|^(?:TOR|RACK|ZONE|CLUSTER|SPINE|HOST-?GROUP|TOPOLOGY\S*|PHYSICALHOST)$|^zone$", re.IGNORECASE
+)
 _ZONE = re.compile(r"\b(?:us|eu|ap|sa|ca|me|af|asia|europe|northamerica)-[a-z]+-?\d+-?[a-f]\b|\b[a-z]+\d?-az\d\b")
-_LABEL = re.compile(r"\b(?P<kind>rack|network-?block|(?:hpc-?)?island|hall|row|cell|scalable-?unit|cabinet)[-_=: ]?(?P<which>[a-z]?\d+\w*)\b", re.IGNORECASE)
+_LABEL = re.compile(
+    r"\b(?P<kind>rack|network-?block|(?:hpc-?)?island|hall|row|cell|scalable-?unit|cabinet)[-_=: ]?(?P<which>[a-z]?\d+\w*)\b",
+    re.IGNORECASE,
+)
 _SWITCH = re.compile(r"SwitchName=(?P<name>\S+) .*?\bLevel=(?P<level>\d+).*?\bNodes=(?P<nodes>\S+)")
 _LIST = re.compile(r"\bNodeList=(?P<nodes>[A-Za-z]\S*)")
 _ITEM = re.compile(r"([A-Za-z][\w.-]*?)(?:\[([\d,-]+)\]|(\d+))(?:,|$)")
@@ -57,7 +76,11 @@ def _labels(reader: Reader) -> Iterator[Fact]:
     rows = 0
     for index, text in enumerate(reader.document.messages):
         words = text.split()
-        if words and any(_HEADING.match(w) for w in words) and words[0].upper() in ("NAME", "NODE", "HOST", "HOSTNAME", "INSTANCE"):
+        if (
+            words
+            and any(_HEADING.match(w) for w in words)
+            and words[0].upper() in ("NAME", "NODE", "HOST", "HOSTNAME", "INSTANCE")
+        ):
             columns, start, rows, values = words, index, 0, {}
             continue
         if not columns or len(words) != len(columns) or set(text.strip()) <= set("- +|"):
@@ -91,7 +114,9 @@ def _tokens(reader: Reader) -> Iterator[Fact]:
             found.setdefault(label["kind"].lower(), {})[words[0]] = label[0]
     for kind, nodes in found.items():
         if len(nodes) >= 3 and len(set(nodes.values())) > 1:
-            yield reader.job(first, "placement.apart", f"{len(nodes)} nodes in {len(set(nodes.values()))} different {kind}s")
+            yield reader.job(
+                first, "placement.apart", f"{len(nodes)} nodes in {len(set(nodes.values()))} different {kind}s"
+            )
             return
 
 
@@ -125,7 +150,9 @@ def _switches(reader: Reader) -> Iterator[Fact]:
         used = [name for name, nodes in switches[level].items() if nodes & job[1]]
         size = max(len(n) for n in switches[level].values())
         if len(used) > max(1, -(-len(job[1]) // max(size, 1))):
-            yield reader.job(job[0], "placement.apart", f"{len(job[1])} nodes under {len(used)} switches of level {level}")
+            yield reader.job(
+                job[0], "placement.apart", f"{len(job[1])} nodes under {len(used)} switches of level {level}"
+            )
             return
 
 

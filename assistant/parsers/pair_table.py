@@ -70,4 +70,8 @@ def _judge(reader: Reader, run: list[Pair]) -> Iterator[Fact]:
         shown = culprit[0] if culprit else f"{first.one} to {first.other}"
         yield reader.job(first.index, "net.odd_pair", f"{shown}: {first.rate:g} where the others reach {best:g}")
     elif len(low) >= 3 and not culprit:
-        yield reader.job(first.index, "net.pairs_uneven", f"{len(low)} of {len(run)} pairs below {_LOW * best:.3g}, the best at {best:g}")
+        yield reader.job(
+            first.index,
+            "net.pairs_uneven",
+            f"{len(low)} of {len(run)} pairs below {_LOW * best:.3g}, the best at {best:g}",
+        )

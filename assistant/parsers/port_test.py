@@ -33,7 +33,9 @@ TRIGGERS = (
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
     return {
-        "nc": re.compile(r"nc: connect to (?P<host>\S+)(?: \(\S+\))? port (?P<port>\d+) \(tcp\) (?:failed: |timed out: )(?P<why>.+)$"),
+        "nc": re.compile(
+            r"nc: connect to (?P<host>\S+)(?: \(\S+\))? port (?P<port>\d+) \(tcp\) (?:failed: |timed out: )(?P<why>.+)$"
+        ),
         "ok": re.compile(r"Connection to (?P<host>\S+)(?: \(\S+\))? (?P<port>\d+) port \[tcp/\S+\] succeeded"),
         "nmap": re.compile(r"^(?P<port>\d+)/tcp\s+(?P<state>filtered|open)\b"),
         "ncat": re.compile(r"^Ncat: (?P<why>Connection timed out|No route to host|TIMEOUT)\."),

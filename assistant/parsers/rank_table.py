@@ -23,6 +23,8 @@ _RATE = re.compile(r"(?i)flops?\b|tokens|samples|images|img|it/s|throughput|gemm
 _TIME = re.compile(r"(?i)comput|forward|fwd|backward|bwd|gemm|matmul|kernel_time|busy|step")
 _WAIT = re.compile(r"(?i)all_?reduce|nccl|comm|wait|sync")
 _OTHER = re.compile(r"(?i)h2d|d2h|pcie|gb/?s|mhz|clock|temp|idle|mem|power|data|load|io\b")
+#: Headings of columns that say whom a row is about.
+_NAMES = {"rank", "gpu", "host", "node", "gpu id", "local_rank", "device"}
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _PAIR = re.compile(r"(?i)\brank[ _=]?(\d+)\W{1,3}(\d+(?:\.\d+)?)(?= ?(?:ms|s|tflops?)?\b)(?!\s*[:/=.]\d)")
 
@@ -37,7 +39,7 @@ def _tables(document: Document) -> Iterator[Fact]:
     for index, line in enumerate(lines):
         heads = re.split(r"\s{2,}|\t|\s*[|,;]\s*", line.strip().strip("|").strip())
         names = [h.lower().strip("# ") for h in heads]
-        if not 3 <= len(heads) <= 14 or not {"rank", "gpu", "host", "node", "gpu id", "local_rank", "device"} & set(names) or _NUMBER.fullmatch(heads[-1]):
+        if not 3 <= len(heads) <= 14 or not _NAMES & set(names) or _NUMBER.fullmatch(heads[-1]):
             continue
         rows: list[tuple[int, list[str]]] = []
         for at in range(index + 1, min(index + 130, len(lines))):
@@ -62,7 +64,7 @@ def _columns(document: Document, heads: list[str], rows: list[tuple[int, list[st
         odd = _odd(values, low=bool(rate or wait), factor=0.5 if wait else None)
         if odd is not None:
             at, cells = rows[odd]
-            who = " ".join(f"{h.strip('# ')} {c}" for h, c in list(zip(heads, cells, strict=True))[:2])
+            who = " ".join(f"{h.strip('# ')} {c}" for h, c in zip(heads, cells, strict=True) if h.lower().strip("# ") in _NAMES)
             yield Fact("rank.odd_compute", f"{who}: {head} {values[odd]:g} (peers {median(values):g})", document.origin(at, "tool"))
 
 

@@ -19,7 +19,9 @@ TRIGGERS = ("IpPermissions", "aws_security_group", "IpProtocol", "SecurityGroupI
 
 _IN = re.compile(r"\"IpPermissions\"\s*:\s*\[|\bingress\s*(?:=\s*\[)?\s*\{|SecurityGroupIngress:")
 _OUT = re.compile(r"\"IpPermissionsEgress\"|\begress\b|SecurityGroupEgress:")
-_PORTS = re.compile(r"\"?(?:FromPort|from_port)\"?\s*[:=]\s*(?P<low>-?\d+)[,\s]+\"?(?:ToPort|to_port)\"?\s*[:=]\s*(?P<high>-?\d+)")
+_PORTS = re.compile(
+    r"\"?(?:FromPort|from_port)\"?\s*[:=]\s*(?P<low>-?\d+)[,\s]+\"?(?:ToPort|to_port)\"?\s*[:=]\s*(?P<high>-?\d+)"
+)
 _OPEN = re.compile(r"\"?(?:IpProtocol|protocol)\"?\s*[:=]\s*\"(?:-1|all)\"")
 #: A rule that spans so many ports is meant for traffic between the nodes.
 _WIDE = 1000

@@ -1,9 +1,9 @@
 r"""Interface counters of switches: SONiC, Cumulus, Cisco NX-OS and IOS, Arista EOS.
 
-      IFACE    STATE            RX_OK        RX_BPS    RX_UTIL    RX_ERR    RX_DRP    RX_OVR            TX_OK ...    TX_DRP    TX_OVR
-  Ethernet0        U  812,331,229,001  31201.22 MB/s     62.4%         0         0         0  799,123,331,120 ...   919,233         0
+    IFACE    STATE            RX_OK        RX_BPS    RX_UTIL    RX_ERR    RX_DRP    RX_OVR            TX_OK ...    TX_DRP    TX_OVR
+Ethernet0        U  812,331,229,001  31201.22 MB/s     62.4%         0         0         0  799,123,331,120 ...   919,233         0
 
-  0 input error  0 CRC  41233 output discard
+0 input error  0 CRC  41233 output discard
 """
 
 from __future__ import annotations

@@ -90,10 +90,14 @@ def _worth_reading(name: str, value: str) -> bool:
     )
 
 
+#: Answers that are no number and not wrong either; they stay as words.
+VAGUE = r"\b(?:several|many|multiple|various|few|some|dozens?|hundreds?|thousands?|unknown|varies|various|any|all|more than|depends|not (?:sure|known))\b"
+
+
 def _count(name: str, value: str) -> Iterator[Found]:
     counts = [n for n in (number(m) for m in regex(rf"(?<![\w.-]){COUNT}(?![\w.]*\d)").findall(value)) if n is not None]
     if not counts or max(counts) < 1:
-        if name in _STRICT:
+        if name in _STRICT and not regex(VAGUE).search(value):
             raise ValueError(f"{name} is a whole number of 1 or more, as in {name}=2; {value!r} is not one")
         return
     yield name, max(counts)

@@ -22,7 +22,7 @@ _RETURNS = r"\b(?:goes on|went on|continues|recovers?|recovered|resumes?|resumed
 #: Cues by symptom: (weight, pattern).
 CUES: dict[str, tuple[tuple[float, str], ...]] = {
     "crash": (
-        (2.2, r"\b(?:ends|stops|exits|leaves) (?:like this|at once|right away|immediately|before the (?:first|very first) step|in the first second|as soon as)\b|\bas soon as [^.?!]{3,60} it (?:ends|stops)\b|\brefuses to (?:join|start|run|load)\b"),
+        (2.2, r"\b(?:ends|stops|exits|leaves) (?:like this|at once|right away|immediately|before the (?:first|very first) step|in the first second|as soon as)\b|\bas soon as [^.?!]{3,60} it ends\b|\brefuses to (?:join|start|run|load)\b"),
         (3.0, r"\bcrash(?:es|ed|ing|-loops?|loop\w*)?\b|\bcore dump|\bsegfault|\bseg(?:mentation)? ?fault|\bsig(?:kill|segv|bus|abrt|term)\b|\bbus error"),
         (3.0, r"\b(?:dies|died|dying|aborts?|aborted|aborting|blows? up|blew up|falls? over|bails? out|bombs? out|(?<!loss )goes down(?! (?:by|to|from|with)\b)|(?<!loss )went down(?! (?:by|to|from|with)\b)|was gone|(?<!speedup )(?<!speed-up )(?<!gain )(?<!advantage )(?<!improvement )(?<!performance )(?:is|are) gone|disappear(?:s|ed)?|(?<!nearly )(?<!almost )vanish(?:es|ed)?|drops? out|dropped out|stops? cold)\b"),
         (3.0, r"\b(?:killed|terminated|gets? terminated|terminates|kicked out|evicted|exits? with|exited|exit ?code|quits?)\b"),
@@ -38,7 +38,7 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
         (2.8, r"\boom-?kill\w*|\brestart(?:s|ed|ing)? (?:again and again|over and over|in a loop|all the time)|\btorn down\b|\b(?:fallen|fell|falls) off\b|\b(?:worker|rank|node|process|pod|host)s? ?\d* (?:was|is|got|has been|were|are) (?:lost|dead|killed)\b|\btraining (?:was|is) (?:over|dead)\b|\b(?:is_available|device_count)\b.{0,20}\b(?:false|0|zero)\b"),
         (2.0, r"\bno such file\b|\b(?:command|module|device|file|library) not found\b|\b(?:driver|version|library)\b.{0,30}\b(?:too old|mismatch)|\b(?:job|run) (?:was|is) over\b|\brebooted by itself\b|\bnothing (?:new )?starts\b"),
         (1.6, r"\b(?:i|we) (?:always |now |just |only |then )?(?:get|see|got|have) [\"'“`‘]\w"),
-        (2.5, r"\b(?:ends?|ended) (?:at|in|during|before|exactly after|right after) (?:the |a |its |each |every |about )?(?:first|second|third|\d+|save|saving|checkpoint|eval\w*|validation|start)\b|\bends? (?:without|by itself|abruptly|silently|prematurely|early|suddenly)\b|\bended (?:without|abruptly|silently|prematurely|early|suddenly)\b"),
+        (2.5, r"\b(?:ends?|ended) (?:at|in|during|before|exactly after|right after) (?:the |a |its |each |every )?(?:first|second|third|save|saving|checkpoint|eval\w*|validation|start)\b|\bends? (?:without|by itself|abruptly|silently|prematurely|early|suddenly)\b|\bended (?:without|abruptly|silently|prematurely|early|suddenly)\b"),
         (1.5, r"\bstops? (?:right|at|in|just|immediately|after|on|during)\b|\bstopped (?:right|at|in|just|after|during)\b|\bsystem error|\binternal error|\binvalid usage|\bunhandled"),
         (1.0, r"\bi (?:always |now |just |only )?(?:get|see|got) (?:this|the following|these)\b|\boutput (?:below|attached)|\bsee (?:the )?(?:trace|below)"),
         (2.5, r"\b(?:pods?|containers?|jobs?|process(?:es)?|workers?|programs?)\b(?: \w+){0,5} (?:no longer|do(?:es)?(?: not|n't)|not) start\b|\bno (?:job|process|program|container|one)s? (?:\w+ ){0,2}(?:finds?|sees?|gets?) (?:a|any|the) (?:gpu|device|card)|\bthere (?:is|are) no (?:gpus?|cuda|devices?)\b|\bre-?queued\b|\blost (?:a|the|my|our|this) (?:\w+ )?(?:run|job|training)\b"),
@@ -47,7 +47,7 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
         (1.0, r"\bgets? no gpu|\bnothing new .{0,40}gets|\bdoes ?n[o']t work\b|\bbroken\b|\bnodes? (?:was|were|is) lost\b|\brank \d+ (?:is|was) (?:lost|dead)\b"),
     ),
     "hang": (
-        (2.5, r"\b(?:machines?|nodes?|hosts?|workers?|servers?|pods?|both|ranks?)(?: \d+)? (?:then |just |only |all )?(?:keeps? )?wait(?:s|ing)?\b(?! time)|\bnever (?:goes|gets|comes|went|got) (?:past|beyond|further|through)\b|\bwaits? (?:until|without end|endlessly|in vain)\b"),
+        (2.5, r"\b(?:machines?|nodes?|hosts?|workers?|servers?|pods?|both|ranks?)(?: \d+)? (?:then |just |only |all )?(?:keeps? )?wait(?:s|ing)?\b(?! time)|\bnever (?:goes|gets|comes|went|got) (?:past|beyond|further|through)\b(?! (?:one|about|\d))|\bwaits? (?:until|without end|endlessly|in vain)\b"),
         (3.2, r"\bhang(?:s|ing)?\b|\bhung\b|\bstuck\b(?! (?:at|around|below|on)" + _FIGURE + r")|\bfreez(?:e|es|ing)\b|\bfrozen?\b(?! (?:\w+ )?(?:encoder|backbone|layers?|weights|param\w*|models?|network|parts?|base|bert|vae|unet|teacher|embedding\w*|llm|stem)\b)|\bdead-?locks?(?:ed)?\b|\blive-?lock|\bwedged\b|\block(?:s|ed)? up\b"),
         (3.0, r"\bnever (?:\w+ )?(?:returns?|comes? back|goes on|continues?|finish(?:es)?|ends?|gets? past(?! (?:one|\d))|reach(?:es)?|completes?|proceeds?|leaves?|progress(?:es)?|moves?|exits?|arrives?)\b"),
         (1.5, r"\bnever (?:\w+ )?(?:starts?|begins?|gets? started|gets? going)\b|\bwon'?t (?:start|begin|move|continue|proceed|finish)\b"),
