@@ -50,15 +50,25 @@ def chat(
 
 @app.command()
 def triage(
-    paths: Annotated[list[str] | None, typer.Argument(metavar="PATH...", help="Files, folders, archives, or - for standard input.")] = None,
-    say: Annotated[list[str] | None, typer.Option("--say", metavar="TEXT", help="What the trouble is, in your own words.")] = None,
+    paths: Annotated[
+        list[str] | None, typer.Argument(metavar="PATH...", help="Files, folders, archives, or - for standard input.")
+    ] = None,
+    say: Annotated[
+        list[str] | None, typer.Option("--say", metavar="TEXT", help="What the trouble is, in your own words.")
+    ] = None,
     fact: Annotated[
         list[str] | None,
-        typer.Option("--fact", metavar="KEY=VALUE", help="Something you know: nodes=2, gpus_per_node=8, gpu=A100, network='infiniband HDR', gpu_state=idle, framework=pytorch, or any other."),
+        typer.Option(
+            "--fact",
+            metavar="KEY=VALUE",
+            help="Something you know: nodes=2, gpus_per_node=8, gpu=A100, network='infiniband HDR', gpu_state=idle, framework=pytorch, or any other.",
+        ),
     ] = None,
     as_json: Json = False,
     form: Annotated[Literal["text", "md", "html"], typer.Option("--format", help="Form of the result.")] = "text",
-    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Write the result to FILE.")] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write the result to FILE.")
+    ] = None,
 ) -> None:
     """Diagnose from logs, scripts and tool output at once.
 

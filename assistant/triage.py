@@ -17,12 +17,25 @@ from assistant.understand import read_sentence, read_stated
 from knowledge.load import Knowledge
 
 
-def build(kb: Knowledge, *, says: Iterable[str] = (), stated: Iterable[tuple[str, str]] = (), documents: Iterable[Document] = ()) -> CaseFile:
+def build(
+    kb: Knowledge,
+    *,
+    says: Iterable[str] = (),
+    stated: Iterable[tuple[str, str]] = (),
+    documents: Iterable[Document] = (),
+) -> CaseFile:
     """The case file of one triage; `stated` are KEY, VALUE pairs as the user gave them."""
     case = CaseFile()
     for document in documents:
         kinds = add_document(case, kb, document)
-        case.inputs.append(Input(document.name, len(document.text.encode("utf-8", "replace")), len(document.lines), ", ".join(kinds) or "text"))
+        case.inputs.append(
+            Input(
+                document.name,
+                len(document.text.encode("utf-8", "replace")),
+                len(document.lines),
+                ", ".join(kinds) or "text",
+            )
+        )
     return complete(case, kb, says, stated)
 
 
@@ -36,7 +49,9 @@ def complete(case: CaseFile, kb: Knowledge, says: Iterable[str], stated: Iterabl
         try:
             facts, free = read_stated(key, typed(value))
         except ValueError as error:
-            raise UserError(f"--fact {key}={value}: {error}", "Give a value of that kind, or leave the fact out.") from None
+            raise UserError(
+                f"--fact {key}={value}: {error}", "Give a value of that kind, or leave the fact out."
+            ) from None
         case.add(facts)
         if free:
             case.says.append(free)
@@ -74,7 +89,9 @@ def finish(case: CaseFile, kb: Knowledge) -> None:
     case.add(derive(case))
 
 
-def triage_paths(kb: Knowledge, paths: Iterable[str], *, says: Iterable[str] = (), stated: Iterable[tuple[str, str]] = ()) -> CaseFile:
+def triage_paths(
+    kb: Knowledge, paths: Iterable[str], *, says: Iterable[str] = (), stated: Iterable[tuple[str, str]] = ()
+) -> CaseFile:
     """The case file of files, folders, archives or standard input (-). Raises UserError where nothing can be read."""
     case = CaseFile()
     sources = read_inputs(list(paths), sys.stdin.buffer)

@@ -57,7 +57,9 @@ def sets(folder: Path) -> Iterator[tuple[str, dict[str, bytes], set[int] | None]
             files = {m.name: f.read() for m in archive if m.isfile() and (f := archive.extractfile(m)) is not None}
         yield packed.name.removesuffix(".tar.xz"), files, _truth(files.pop("truth.yaml", None))
     for inner in sorted({p.parent for p in folder.rglob("*") if p.is_file()}):
-        files = {p.name: p.read_bytes() for p in inner.iterdir() if p.is_file() and not p.name.endswith((".tar.xz", ".md"))}
+        files = {
+            p.name: p.read_bytes() for p in inner.iterdir() if p.is_file() and not p.name.endswith((".tar.xz", ".md"))
+        }
         truth = _truth(files.pop("truth.yaml", None))
         if truth is None:
             truth = _table(inner)
@@ -82,11 +84,15 @@ def main() -> int:
     results = [Result(n, t, analyse(d)) for folder in sys.argv[1:] for n, d, t in sets(Path(folder))]
     for r in results:
         named = ", ".join(f"{n} ({rule})" for n, rule in sorted(r.named.items())) or "none"
-        wrong = "".join(f"  {what}: {sorted(who)}" for what, who in (("MISSED", r.missed), ("INNOCENT", r.innocent)) if who)
+        wrong = "".join(
+            f"  {what}: {sorted(who)}" for what, who in (("MISSED", r.missed), ("INNOCENT", r.innocent)) if who
+        )
         print(f"{r.name}: {named}{wrong}")
     known = [r for r in results if r.guilty is not None]
     total = sum(len(r.guilty or ()) for r in known)
-    print(f"{len(known)} sets with truth: {total - sum(len(r.missed) for r in known)} of {total} guilty ranks named, {sum(len(r.innocent) for r in known)} innocent")
+    print(
+        f"{len(known)} sets with truth: {total - sum(len(r.missed) for r in known)} of {total} guilty ranks named, {sum(len(r.innocent) for r in known)} innocent"
+    )
     return 0 if results else 2
 
 

@@ -13,8 +13,8 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from knowledge import schema
-from knowledge.needs import needs
 from knowledge.load import ROOT, KnowledgeError, pattern_id, read_cache, write_cache
+from knowledge.needs import needs
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -73,7 +73,9 @@ def _check(model: type[M], data: Any, path: Path, prefix: tuple[int | str, ...] 
         raise KnowledgeError("\n".join(lines)) from None
 
 
-def entries(root: Path, folder: str, model: type[M], problems: list[str], parts: Parts | None = None) -> Iterator[tuple[Path, dict[str, Any]]]:
+def entries(
+    root: Path, folder: str, model: type[M], problems: list[str], parts: Parts | None = None
+) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Every entry of a folder in plain form, checked; a file holds one entry or a list of them.
 
     Mistakes are added to `problems`. `parts` remembers files that were checked before and have not changed."""

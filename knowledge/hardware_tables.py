@@ -130,7 +130,9 @@ def measurements() -> tuple[Measurement, ...]:
         good = tuple(sorted((s, v) for s, v in points if s is not None and v is not None))
         nic = _one(raw.get("nic_gbs"))
         found.append(
-            Measurement(raw["id"], raw["gpu"], raw.get("op", "all_reduce"), raw["nodes"], raw["gpus"], nic, raw["tuned"], good)
+            Measurement(
+                raw["id"], raw["gpu"], raw.get("op", "all_reduce"), raw["nodes"], raw["gpus"], nic, raw["tuned"], good
+            )
         )
     return tuple(found)
 

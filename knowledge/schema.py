@@ -74,10 +74,20 @@ class Condition(Model):
 
     @model_validator(mode="after")
     def _one_leader(self) -> Condition:
-        leaders = [n for n in ("all", "any", "not_", "hit", "log", "says", "text", "fact", "symptom") if getattr(self, n) is not None]
+        leaders = [
+            n
+            for n in ("all", "any", "not_", "hit", "log", "says", "text", "fact", "symptom")
+            if getattr(self, n) is not None
+        ]
         if len(leaders) != 1:
-            raise ValueError(f"a condition has exactly one of all, any, not, hit, log, says, text, fact, symptom; this one has {leaders}")
-        compares = [n for n in ("is_", "in_", "ne", "gt", "ge", "lt", "le", "matches", "differs") if getattr(self, n) is not None]
+            raise ValueError(
+                f"a condition has exactly one of all, any, not, hit, log, says, text, fact, symptom; this one has {leaders}"
+            )
+        compares = [
+            n
+            for n in ("is_", "in_", "ne", "gt", "ge", "lt", "le", "matches", "differs")
+            if getattr(self, n) is not None
+        ]
         if compares and leaders != ["fact"]:
             raise ValueError("is, in, ne, gt, ge, lt, le, matches and differs compare a fact")
         if self.min_count is not None and leaders not in (["hit"], ["log"]):

@@ -55,7 +55,9 @@ def learn(texts: list[tuple[str, str]], out: Path = FILE) -> None:
     causes = [str(c) for c in model.classes_]
     rows = []
     for term, column in sorted(vectorizer.vocabulary_.items(), key=lambda item: item[0].encode()):
-        weights = [(number, round(float(w) * SCALE)) for number, w in enumerate(model.coef_[:, column]) if abs(w) >= LEAST]
+        weights = [
+            (number, round(float(w) * SCALE)) for number, w in enumerate(model.coef_[:, column]) if abs(w) >= LEAST
+        ]
         if weights:
             idf = round(float(vectorizer.idf_[column]) * SCALE)
             rows.append(f"{term}\t{idf}\t{' '.join(f'{n}:{w}' for n, w in weights)}\n")

@@ -16,10 +16,28 @@ ROOT = Path(__file__).parent.parent
 FORBIDDEN = {
     "knowledge": ("assistant", "collectors", "tui"),
     "assistant/facts.py": ("assistant", "knowledge"),
-    "assistant/intake": ("assistant.diagnosis", "assistant.report", "assistant.commands", "assistant.conversation", "tui"),
-    "assistant/parsers": ("assistant.diagnosis", "assistant.report", "assistant.commands", "assistant.conversation", "tui"),
+    "assistant/intake": (
+        "assistant.diagnosis",
+        "assistant.report",
+        "assistant.commands",
+        "assistant.conversation",
+        "tui",
+    ),
+    "assistant/parsers": (
+        "assistant.diagnosis",
+        "assistant.report",
+        "assistant.commands",
+        "assistant.conversation",
+        "tui",
+    ),
     "assistant/derive": ("assistant.report", "assistant.commands", "assistant.conversation", "tui"),
-    "assistant/diagnosis": ("assistant.parsers", "assistant.report", "assistant.commands", "assistant.conversation", "tui"),
+    "assistant/diagnosis": (
+        "assistant.parsers",
+        "assistant.report",
+        "assistant.commands",
+        "assistant.conversation",
+        "tui",
+    ),
     "assistant/report": ("assistant.parsers", "assistant.commands", "assistant.conversation", "tui"),
     "collectors/agent": ("assistant", "knowledge", "tui"),
     "collectors/probe": ("assistant", "knowledge", "tui"),
@@ -50,7 +68,9 @@ def test_imports_point_one_way(place: str) -> None:
 
 
 def test_the_base_install_does_not_need_torch() -> None:
-    users = [p for p in ROOT.rglob("*.py") if ".venv" not in p.parts and any(n.split(".")[0] == "torch" for n in imports(p))]
+    users = [
+        p for p in ROOT.rglob("*.py") if ".venv" not in p.parts and any(n.split(".")[0] == "torch" for n in imports(p))
+    ]
     assert [str(p.relative_to(ROOT)) for p in users if "probe" not in p.parts and "tests" not in p.parts] == []
 
 

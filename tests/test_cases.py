@@ -58,7 +58,9 @@ def each(test: str, names: Iterable[str]) -> pytest.MarkDecorator:
     """One test for each of these cases; those that are known to come out wrong are skipped."""
     misses = known_misses()
     skip = pytest.mark.skip(reason="known miss, listed in tests/cases/known_misses.txt")
-    return pytest.mark.parametrize("name", [pytest.param(n, id=n, marks=[skip] if (n, test) in misses else []) for n in names])
+    return pytest.mark.parametrize(
+        "name", [pytest.param(n, id=n, marks=[skip] if (n, test) in misses else []) for n in names]
+    )
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,9 @@ ROOT = Path(__file__).parent.parent
 CASES = ROOT / "tests" / "cases"
 
 
-def ncclinic(*args: str, stdin: bytes = b"", env: dict[str, str] | None = None, cwd: Path | None = None) -> subprocess.CompletedProcess[bytes]:
+def ncclinic(
+    *args: str, stdin: bytes = b"", env: dict[str, str] | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "assistant.cli", *args]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
     return subprocess.run(command, input=stdin, capture_output=True, timeout=120, env=environment, cwd=cwd, check=False)
@@ -60,7 +62,7 @@ def test_nothing_to_go_on_gives_status_3() -> None:
         (["triage", "/no/such/file"], "/no/such/file"),
         (["triage", "--fact", "nodes"], "KEY=VALUE"),
         (["triage", "--fact", "=2"], "KEY=VALUE"),
-        (["triage", "--fact", "nodes=many"], "nodes"),
+        (["triage", "--fact", "nodes=abc"], "nodes"),
         (["triage", "--nonsense"], "nonsense"),
         (["causes", "no.such"], "no.such"),
     ],
@@ -73,7 +75,9 @@ def test_arguments_that_cannot_be_used_give_status_2(args: list[str], told: str)
     assert b"Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("content", [b"", bytes(range(256)) * 64, b"\x7fELF\x02\x01\x01" + bytes(4096)], ids=["empty", "bytes", "elf"])
+@pytest.mark.parametrize(
+    "content", [b"", bytes(range(256)) * 64, b"\x7fELF\x02\x01\x01" + bytes(4096)], ids=["empty", "bytes", "elf"]
+)
 def test_unusable_files_are_told(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "x.log"
     file.write_bytes(content)

@@ -79,7 +79,9 @@ def test_patterns_have_a_literal_to_search_for() -> None:
 def test_a_mistake_names_file_line_and_what_is_wrong(tmp_path: Path) -> None:
     folder = tmp_path / "questions"
     folder.mkdir()
-    (folder / "nodes.yaml").write_text("id: nodes\nfact: nodes\nask: How many nodes?\nwhy: because\ncots: 3\nhow: look\n")
+    (folder / "nodes.yaml").write_text(
+        "id: nodes\nfact: nodes\nask: How many nodes?\nwhy: because\ncots: 3\nhow: look\n"
+    )
     problems: list[str] = []
     load_full(tmp_path, problems)
     assert len(problems) == 1

@@ -34,7 +34,9 @@ def test_terms_are_found_by_search(tmp_path: Path) -> None:
 
 
 def test_words_point_to_a_cause_and_stay_a_hint() -> None:
-    hints = wording(["after the epoch one rank has fewer batches left than the others, so they wait for it forever"], WordModel())
+    hints = wording(
+        ["after the epoch one rank has fewer batches left than the others, so they wait for it forever"], WordModel()
+    )
     best = max(hints, key=lambda cause: hints[cause].points)
     assert best == "work.uneven-inputs"
     assert all(LOWEST <= hint.points <= HIGHEST for hint in hints.values())

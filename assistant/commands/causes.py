@@ -50,7 +50,9 @@ def _show(cause: dict[str, object]) -> None:
     ]
     blocks += [block for step in confirm for block in confirm_step(step)]
     for fix in fixes:
-        fields = {k: fix.get(k) for k in ("id", "title", "kind", "who", "steps", "gain", "verify", "risk", "undo", "hides")}
+        fields = {
+            k: fix.get(k) for k in ("id", "title", "kind", "who", "steps", "gain", "verify", "risk", "undo", "hides")
+        }
         blocks += fix_blocks(FixOffer(**fields, commands=fix.get("commands", []), effort=fix.get("effort", "minutes")))
     blocks.append(Block("heading", "Sources"))
     blocks += [Block("item", str(s)) for s in sources]

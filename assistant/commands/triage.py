@@ -22,7 +22,10 @@ def parse_facts(pairs: Sequence[str]) -> list[tuple[str, str]]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip() or not value.strip():
-            raise UserError(f"--fact {pair!r} is not of the form KEY=VALUE", "Write for example --fact nodes=2 or --fact network='infiniband HDR'.")
+            raise UserError(
+                f"--fact {pair!r} is not of the form KEY=VALUE",
+                "Write for example --fact nodes=2 or --fact network='infiniband HDR'.",
+            )
         out.append((key.strip(), value.strip()))
     return out
 
@@ -79,4 +82,6 @@ def _write(text: str, output: str | None) -> None:
         with open(output, "w", encoding="utf-8") as out:
             out.write(text)
     except OSError as error:
-        raise UserError(f"can't write {output!r}: {error.strerror}", "Name a file in a folder that exists and is yours to write.") from None
+        raise UserError(
+            f"can't write {output!r}: {error.strerror}", "Name a file in a folder that exists and is yours to write."
+        ) from None

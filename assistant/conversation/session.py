@@ -41,7 +41,12 @@ class Attached:
     @classmethod
     def of(cls, document: Document) -> Attached:
         return cls(
-            document.name, document.text, document.first_line, (), tuple(document.shifts), tuple(sorted(document.repeats.items()))
+            document.name,
+            document.text,
+            document.first_line,
+            (),
+            tuple(document.shifts),
+            tuple(sorted(document.repeats.items())),
         )
 
     def document(self) -> Document:

@@ -94,7 +94,10 @@ def _collective(job: Job, op: Op, found: Waits, at: dict[int, set[tuple[str, int
         elif reached < op.seq:
             absent.add(other)
         elif other in found.frozen or (
-            op.key not in at.get(other, set()) and found.heads.get(other) and job.done(other, op.group) < op.seq and not _beyond(found.heads[other], op)
+            op.key not in at.get(other, set())
+            and found.heads.get(other)
+            and job.done(other, op.group) < op.seq
+            and not _beyond(found.heads[other], op)
         ):
             queued.add(other)
     return absent, queued, unknown
@@ -143,7 +146,12 @@ def judge(job: Job, found: Waits) -> Verdict:
     nodes = sorted(found.heads)
     hard = {n: (set() if n in found.frozen else found.hard(n)) for n in nodes}
     verdict.waiting = {n for n in nodes if found.heads[n] and n not in found.frozen}
-    strong = Counter(t for n in nodes if n not in found.frozen and any(h.peer is None for h in found.heads[n]) for t in found.absent.get(n, ()))
+    strong = Counter(
+        t
+        for n in nodes
+        if n not in found.frozen and any(h.peer is None for h in found.heads[n])
+        for t in found.absent.get(n, ())
+    )
     asked = Counter(t for n in nodes for t in hard[n])
     ends: set[int] = set()
     for part in components(nodes, hard):
@@ -174,7 +182,9 @@ def _ends(job: Job, ends: set[int], found: Waits, verdict: Verdict) -> None:
         heads = found.heads[number]
         if not heads:
             others = any(job.ranks[n].pending for n in found.heads if n != number)
-            verdict.guilty[number] = "never-called" if job.ranks[number].pending or not others else "nothing-pending-while-others-wait"
+            verdict.guilty[number] = (
+                "never-called" if job.ranks[number].pending or not others else "nothing-pending-while-others-wait"
+            )
             continue
         together = set().union(*(standing[h.key] for h in heads))
         if number in found.passed:

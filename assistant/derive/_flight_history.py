@@ -47,7 +47,9 @@ def mismatches(job: Job) -> list[Mismatch]:
             continue
         oldest = {n: min(h) for n, h in history.items()}
         for seq in sorted(set().union(*history.values())):
-            there = {n: h[seq] for n, h in history.items() if seq in h and (seq > oldest[n] or "coalesced" not in h[seq][0])}
+            there = {
+                n: h[seq] for n, h in history.items() if seq in h and (seq > oldest[n] or "coalesced" not in h[seq][0])
+            }
             if len({text for text, _ in there.values()}) < 2:
                 continue
             mismatch = _compare(job, name, seq, {n: text for n, (text, _) in there.items()})
@@ -68,9 +70,14 @@ def _compare(job: Job, name: str, seq: int, texts: dict[int, str]) -> Mismatch |
         counts = Counter(values.values())
         most, times = counts.most_common(1)[0]
         odd = tuple(sorted(n for n, v in values.items() if v != most)) if 2 * times > len(values) else ()
-        shown = [f"{_ranks(n for n, v in values.items() if v == value)}: {_shown(parts, value, position)}" for value, _ in counts.most_common(3)]
+        shown = [
+            f"{_ranks(n for n, v in values.items() if v == value)}: {_shown(parts, value, position)}"
+            for value, _ in counts.most_common(3)
+        ]
         waiting = any(not (job.done(n, name) >= seq) for n in texts)
-        return Mismatch(name, seq, kind, odd, f"{kind} of #{seq} of group {name} differs: {'; '.join(shown)}"[:300], waiting)
+        return Mismatch(
+            name, seq, kind, odd, f"{kind} of #{seq} of group {name} differs: {'; '.join(shown)}"[:300], waiting
+        )
     return None
 
 

@@ -93,7 +93,9 @@ class Job:
         return absent | {n for n, r in self.ranks.items() if r.unreadable}
 
     def _size(self, name: str) -> int:
-        sizes = Counter(g["size"] for r in self.ranks.values() if (g := r.summary.get("groups", {}).get(name)) and g.get("size"))
+        sizes = Counter(
+            g["size"] for r in self.ranks.values() if (g := r.summary.get("groups", {}).get(name)) and g.get("size")
+        )
         return sizes.most_common(1)[0][0] if len(sizes) == 1 else 0
 
     @cached_property
@@ -129,7 +131,11 @@ class Job:
                     used.setdefault(name, set()).add(number)
         open_groups = {}
         for name, ranks in used.items():
-            if is_default(name, {"desc": self.groups[name]}) or self._size(name) == self.world or ranks >= set(self.ranks) - self.missing:
+            if (
+                is_default(name, {"desc": self.groups[name]})
+                or self._size(name) == self.world
+                or ranks >= set(self.ranks) - self.missing
+            ):
                 known[name] = tuple(range(self.world))
             else:
                 open_groups[name] = ranks
@@ -146,9 +152,20 @@ class Job:
             return found
         work = {name: self._work(name) for name in groups}
         for name, ranks in groups.items():
-            models = {(work[n] != work[name], len(model), tuple(sorted(model))) for n, model in groups.items() if len(model) > len(ranks) and not model & ranks}
+            models = {
+                (work[n] != work[name], len(model), tuple(sorted(model)))
+                for n, model in groups.items()
+                if len(model) > len(ranks) and not model & ranks
+            }
             for _, _, model in sorted(models):
-                moved = next((m for start in model if (m := {r - start + min(ranks) for r in model}) > ranks and m - ranks <= self.missing), None)
+                moved = next(
+                    (
+                        m
+                        for start in model
+                        if (m := {r - start + min(ranks) for r in model}) > ranks and m - ranks <= self.missing
+                    ),
+                    None,
+                )
                 if moved:
                     found[name] = tuple(sorted(moved))
                     break
@@ -230,7 +247,11 @@ class Job:
                 reached = self.enqueued(other, op.group)
                 if other != rank.number and reached is not None and reached < op.seq and not self.ranks[other].torn:
                     return [op]
-        if ops and any(m in self.missing for m in self.members.get(ops[-1].group, ())) and not self._left(rank.number, ops[-1]):
+        if (
+            ops
+            and any(m in self.missing for m in self.members.get(ops[-1].group, ()))
+            and not self._left(rank.number, ops[-1])
+        ):
             return ops[-1:]
         return []
 
@@ -244,7 +265,9 @@ class Job:
 
 
 def is_default(name: str, group: dict[str, Any]) -> bool:
-    return group.get("desc") in ("default_pg", "default", "default_pg:default") or (name == "0" and group.get("desc") in ("", "undefined"))
+    return group.get("desc") in ("default_pg", "default", "default_pg:default") or (
+        name == "0" and group.get("desc") in ("", "undefined")
+    )
 
 
 def jobs(facts: Iterable[Fact], stated: int) -> list[Job]:

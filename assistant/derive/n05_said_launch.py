@@ -16,5 +16,8 @@ def derive(case: CaseFile) -> Iterable[Fact]:
         document = Document("", sentence, origin_kind="say")
         for module in (launch_command, launch_env):
             if any(trigger in sentence for trigger in module.TRIGGERS):
-                facts += [replace(f, origin=replace(f.origin, kind="say", file=None, line=None)) for f in module.parse(document)]
+                facts += [
+                    replace(f, origin=replace(f.origin, kind="say", file=None, line=None))
+                    for f in module.parse(document)
+                ]
     return facts

@@ -10,12 +10,21 @@ from knowledge.hardware_tables import find_host
 from knowledge.settings_table import settings
 
 _RDMA = re.compile(
-    r"\b(?:infini-?band|ib-?(?:hdr|edr|ndr|fdr|xdr)|[hexn]dr\d*|roce\w*|efa|rdma|omni-?path|slingshot|connectx|cx-?[5-8]|mellanox)\b", re.IGNORECASE
+    r"\b(?:infini-?band|ib-?(?:hdr|edr|ndr|fdr|xdr)|[hexn]dr\d*|roce\w*|efa|rdma|omni-?path|slingshot|connectx|cx-?[5-8]|mellanox)\b",
+    re.IGNORECASE,
 )
 _DENIED = re.compile(r"\b(?:no|not|without|none|non)\b[^.,;]{0,20}\b(?:infini-?band|roce|efa|rdma)", re.IGNORECASE)
 SOCKETS = ("socket", "fastsocket")
 #: Settings that name what differs between hosts by nature (device and interface names), so that a difference is no fault.
-_BY_HOST = ("NCCL_SOCKET_IFNAME", "NCCL_IB_HCA", "GLOO_SOCKET_IFNAME", "NCCL_DEBUG_FILE", "NCCL_TOPO_FILE", "NCCL_HOSTID", "NCCL_CONF_FILE")
+_BY_HOST = (
+    "NCCL_SOCKET_IFNAME",
+    "NCCL_IB_HCA",
+    "GLOO_SOCKET_IFNAME",
+    "NCCL_DEBUG_FILE",
+    "NCCL_TOPO_FILE",
+    "NCCL_HOSTID",
+    "NCCL_CONF_FILE",
+)
 
 
 def derive(case: CaseFile) -> Iterable[Fact]:
@@ -44,7 +53,12 @@ def several_hosts(case: CaseFile) -> bool | None:
 
 def _derived(key: str, value: Value, cause: Fact) -> Fact:
     origin = cause.origin
-    return Fact(key, value, Origin("derived", origin.file, origin.line, origin.host, origin.rank, origin.quote, origin.time), cause.subject)
+    return Fact(
+        key,
+        value,
+        Origin("derived", origin.file, origin.line, origin.host, origin.rank, origin.quote, origin.time),
+        cause.subject,
+    )
 
 
 def _rdma_unused(case: CaseFile) -> Iterator[Fact]:
@@ -60,10 +74,14 @@ def _rdma_unused(case: CaseFile) -> Iterator[Fact]:
 def _rdma_signs(case: CaseFile) -> Iterator[str]:
     stated = case.best("network_rdma")
     network = str(case.value("network") or "")
-    if (stated is not None and stated.value is True) or (stated is None and _RDMA.search(network) and not _DENIED.search(network)):
+    if (stated is not None and stated.value is True) or (
+        stated is None and _RDMA.search(network) and not _DENIED.search(network)
+    ):
         yield "stated"
     devices = case.value("ib.devices")
-    if (isinstance(devices, int | float) and devices > 0) or any(str(f.value).casefold().endswith("active") for f in case.about("ib.state")):
+    if (isinstance(devices, int | float) and devices > 0) or any(
+        str(f.value).casefold().endswith("active") for f in case.about("ib.state")
+    ):
         yield "device"
     if any(f.value == "ipoib" for f in case.about("nccl.ifname_kind")):
         yield "ipoib"
@@ -96,14 +114,20 @@ def _network_of(address: str) -> str:
 
 
 def _versions(case: CaseFile) -> Iterator[Fact]:
-    for key, name in (("nccl_version", "NCCL"), ("nccl.driver_cuda", "NVIDIA driver"), ("nccl.plugin_version", "aws-ofi-nccl")):
+    for key, name in (
+        ("nccl_version", "NCCL"),
+        ("nccl.driver_cuda", "NVIDIA driver"),
+        ("nccl.plugin_version", "aws-ofi-nccl"),
+    ):
         by_host: dict[str, set[str]] = {}
         facts = [f for f in case.about(key) if f.origin.kind in ("log", "tool")]
         measured = bool(case.about("nccl_tests.busbw_peak_gbs"))
         for fact in facts:
             if fact.subject.kind == "host":
                 by_host.setdefault(fact.subject.name, set()).add(str(fact.value))
-            elif fact.origin.kind == "tool" and fact.origin.file and not measured:  # one file of each host, not named in it
+            elif (
+                fact.origin.kind == "tool" and fact.origin.file and not measured
+            ):  # one file of each host, not named in it
                 by_host.setdefault(fact.origin.file, set()).add(str(fact.value))
         if len(by_host) > 1 and not set.intersection(*by_host.values()):
             yield Fact("versions.differ", name, _derived("", "", facts[-1]).origin, JOB)

@@ -35,13 +35,21 @@ def derive(case: CaseFile) -> Iterable[Fact]:
     for defect in _defects():
         if symptom and symptom != "question" and symptom not in defect["symptom"]:
             continue
-        if any(_numbers(defect["since"]) <= _numbers(v) < _numbers(defect["fixed"]) for v in versions) and _fits(case, defect["needs"], words):
-            yield Fact("nccl.regression", f"{defect['what']} (fixed in {defect['fixed']})", Origin("derived", quote=defect["source"]))
+        if any(_numbers(defect["since"]) <= _numbers(v) < _numbers(defect["fixed"]) for v in versions) and _fits(
+            case, defect["needs"], words
+        ):
+            yield Fact(
+                "nccl.regression",
+                f"{defect['what']} (fixed in {defect['fixed']})",
+                Origin("derived", quote=defect["source"]),
+            )
 
 
 def versions_of(case: CaseFile) -> list[str]:
     """Versions of NCCL that are logged or stated, or that come with the stated PyTorch."""
-    found = [str(f.value) for key in ("nccl_version", "nccl") for f in case.about(key) if re.match(r"\d+\.\d", str(f.value))]
+    found = [
+        str(f.value) for key in ("nccl_version", "nccl") for f in case.about(key) if re.match(r"\d+\.\d", str(f.value))
+    ]
     if not found:
         for key in ("torch_version", "torch"):
             for fact in case.about(key):

@@ -53,14 +53,20 @@ def _family(name: str, rates: dict[str, float]) -> dict[str, float]:
 def _hca_is_bond(case: CaseFile) -> Iterable[Fact]:
     """NCCL uses the bonded adapter although single ones, the compute rails, are there and up."""
     used = [f for f in case.about("nccl.hcas") if "bond" in str(f.value)]
-    others = {f.subject.name for f in case.about("ib.netdev") if not _BONDED.search(f.subject.name) and "bond" not in str(f.value)}
+    others = {
+        f.subject.name
+        for f in case.about("ib.netdev")
+        if not _BONDED.search(f.subject.name) and "bond" not in str(f.value)
+    }
     if used and len(others) >= 2 and all("bond" in part for part in str(used[0].value).split(",")):
         yield _derived(used[0], "nccl.hca_kind", "bond-beside-rails")
 
 
 def _hca_filter(case: CaseFile) -> Iterable[Fact]:
     """The share of active ports that NCCL_IB_HCA admits."""
-    ports = {f.subject.name.rpartition("/")[2].partition(":")[0] for f in case.about("ib.state") if str(f.value) == "Active"}
+    ports = {
+        f.subject.name.rpartition("/")[2].partition(":")[0] for f in case.about("ib.state") if str(f.value) == "Active"
+    }
     for fact in case.about("env.NCCL_IB_HCA"):
         text = str(fact.value)
         if len(ports) < 2 or text.startswith("^"):

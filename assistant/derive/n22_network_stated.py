@@ -1,6 +1,6 @@
 """Network figures under keys of the user's own: round trips and MTUs, and a GID index that nobody set.
 
-    rtt_ms_between_racks: 3        ping_between_nodes: 35 ms        mtu_node1: 9000 and mtu_node2: 1500
+rtt_ms_between_racks: 3        ping_between_nodes: 35 ms        mtu_node1: 9000 and mtu_node2: 1500
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def _mtu(case: CaseFile, stated: list[tuple[str, str]]) -> Iterator[Fact]:
     if case.about("net.mtu_differs"):
         return
     patterns = _patterns()
-    told = [(key, size) for key, value in stated if patterns["mtu"].search(key) for size in patterns["size"].findall(value)]
+    told = [
+        (key, size) for key, value in stated if patterns["mtu"].search(key) for size in patterns["size"].findall(value)
+    ]
     if len({size for _, size in told}) > 1:
         shown = ", ".join(f"{key} {size}" for key, size in told[:4])
         yield Fact("net.mtu_differs", shown, Origin("derived", quote=shown[:200]), JOB)
@@ -64,7 +66,11 @@ def _mtu(case: CaseFile, stated: list[tuple[str, str]]) -> Iterator[Fact]:
 def _gid_unset(case: CaseFile) -> Iterator[Fact]:
     """RoCE, a GID table whose IPv4 row is not the first, no index set, and an NCCL that takes the first row."""
     rows = [f for f in case.about("gid.ipv4_index") if isinstance(f.value, int) and f.value > 0]
-    if not rows or case.about("env.NCCL_IB_GID_INDEX") or not any(f.value == "RoCE" for f in case.about("nccl.hca_link")):
+    if (
+        not rows
+        or case.about("env.NCCL_IB_GID_INDEX")
+        or not any(f.value == "RoCE" for f in case.about("nccl.hca_link"))
+    ):
         return
     version = tuple(int(n) for n in re.findall(r"\d+", str(case.value("nccl_version") or ""))[:2])
     if version < FINDS_GID_ITSELF:

@@ -11,11 +11,27 @@ from assistant.facts import JOB, CaseFile, Fact, Origin
 from knowledge.hardware_tables import Host, Range, find_gpu, find_host, gpus, nvlink_busbw, rdma_gbs, tcp_gbs
 
 #: Share of the large-message bandwidth that a message of this size reaches, inside a host and between hosts.
-_BY_SIZE_INSIDE = ((1 << 20, 0.08), (8 << 20, 0.40), (64 << 20, 0.72), (512 << 20, 0.93), (1 << 30, 0.97), (8 << 30, 1.0))
-_BY_SIZE_BETWEEN = ((1 << 20, 0.04), (16 << 20, 0.25), (64 << 20, 0.45), (256 << 20, 0.72), (1 << 30, 0.92), (8 << 30, 1.0))
+_BY_SIZE_INSIDE = (
+    (1 << 20, 0.08),
+    (8 << 20, 0.40),
+    (64 << 20, 0.72),
+    (512 << 20, 0.93),
+    (1 << 30, 0.97),
+    (8 << 30, 1.0),
+)
+_BY_SIZE_BETWEEN = (
+    (1 << 20, 0.04),
+    (16 << 20, 0.25),
+    (64 << 20, 0.45),
+    (256 << 20, 0.72),
+    (1 << 30, 0.92),
+    (8 << 30, 1.0),
+)
 #: Bus bandwidth of GPUs without NVLink, by PCIe generation.
 _PCIE: dict[int, Range] = {3: (5.0, 12.0), 4: (9.0, 24.0), 5: (16.0, 45.0), 6: (30.0, 80.0)}
-_COUNT = re.compile(r"\b(?P<n>\d{1,2}) ?[x*×] ?(?:\w+[ -]){0,2}?(?P<rate>10|25|40|50|56|100|200|400|800) ?g", re.IGNORECASE)
+_COUNT = re.compile(
+    r"\b(?P<n>\d{1,2}) ?[x*×] ?(?:\w+[ -]){0,2}?(?P<rate>10|25|40|50|56|100|200|400|800) ?g", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +100,11 @@ def _nic_share(case: CaseFile, host: Host | None) -> Iterator[Fact]:
     if used is None or not isinstance(used.value, int):
         return
     there = [int(f.value) for f in case.about("ib.devices") if isinstance(f.value, int | float)]
-    listed = {f.subject.name.rpartition("/")[2].partition(":")[0] for key in ("ib.netdev", "ib.state") for f in case.about(key)}
+    listed = {
+        f.subject.name.rpartition("/")[2].partition(":")[0]
+        for key in ("ib.netdev", "ib.state")
+        for f in case.about(key)
+    }
     total = max([*there, len(listed)], default=0)
     if not total and host is not None and host.nic_count and "EFA" not in host.nic_kind:
         total = host.nic_count
@@ -123,7 +143,9 @@ def _expected(case: CaseFile, host: Host | None, nics: float | None, peak: Fact)
     size = _int(_before(case.about("nccl_tests.size_max"), peak)) or _int(case.best("nccl_tests.size_max")) or 1 << 30
     if nodes is None or ranks == 1:
         return None
-    gpu = find_gpu(str(case.value("gpu") or "")) or next((g for g in gpus() if host is not None and g.id == host.gpu), None)
+    gpu = find_gpu(str(case.value("gpu") or "")) or next(
+        (g for g in gpus() if host is not None and g.id == host.gpu), None
+    )
     inside = nvlink_busbw(gpu, local) if gpu is not None else None
     if nodes == 1:
         if host is not None and host.single and local == host.gpus:

@@ -30,7 +30,11 @@ def _series(case: CaseFile, key: str) -> dict[Group, dict[str, tuple[float, Orig
     """Median of the values of each GPU, by the output in which they stand."""
     values: dict[Group, dict[str, list[tuple[float, Origin]]]] = {}
     for fact in case.about(key):
-        if fact.subject.kind == "gpu" and isinstance(fact.value, int | float) and fact.origin.kind in ("tool", "log", "probe"):
+        if (
+            fact.subject.kind == "gpu"
+            and isinstance(fact.value, int | float)
+            and fact.origin.kind in ("tool", "log", "probe")
+        ):
             group = (fact.origin.file, fact.subject.name.rpartition(":")[0] or fact.origin.host)
             values.setdefault(group, {}).setdefault(fact.subject.name, []).append((float(fact.value), fact.origin))
     return {g: {n: (_middle(seen), seen[0][1]) for n, seen in gpus.items()} for g, gpus in values.items()}
@@ -68,7 +72,9 @@ def _odd_ones(series: Series) -> Iterator[Fact]:
         yield from _fuller(used.get(group, {}))
 
 
-def _below(gpus: dict[str, tuple[float, Origin]], working: set[str], share: float, what: str, unit: str) -> Iterator[Fact]:
+def _below(
+    gpus: dict[str, tuple[float, Origin]], working: set[str], share: float, what: str, unit: str
+) -> Iterator[Fact]:
     seen = {n: v for n, v in gpus.items() if n in working and v[0] > 0}
     if len(seen) < 3:
         return
@@ -78,7 +84,9 @@ def _below(gpus: dict[str, tuple[float, Origin]], working: set[str], share: floa
         return
     if low and 3 * len(low) <= len(seen):
         for name, (value, origin) in low.items():
-            yield Fact("gpu.odd_one_out", f"{what} {value:g} {unit} (peers {middle:g} {unit})", _derived(origin), _gpu(name))
+            yield Fact(
+                "gpu.odd_one_out", f"{what} {value:g} {unit} (peers {middle:g} {unit})", _derived(origin), _gpu(name)
+            )
 
 
 def _hotter(gpus: dict[str, tuple[float, Origin]], working: set[str]) -> Iterator[Fact]:
@@ -148,28 +156,67 @@ def _power_limit(series: Series) -> Iterator[Fact]:
 
 
 def _cpus(case: CaseFile) -> Iterator[Fact]:
-    cpus = case.best("cpu.quota_cores") or case.best("launch.cpu_limit") or case.best("cpu.affinity_count") or case.best("cpu.count")
+    cpus = (
+        case.best("cpu.quota_cores")
+        or case.best("launch.cpu_limit")
+        or case.best("cpu.affinity_count")
+        or case.best("cpu.count")
+    )
     gpus = case.best("gpus_per_node") or case.best("launch.nproc") or case.best("gpu.count")
     sockets, ports = case.best("port.tcp_sockets"), case.best("port.range_size")
-    if sockets and ports and isinstance(sockets.value, int | float) and isinstance(ports.value, int | float) and ports.value > 0:
+    if (
+        sockets
+        and ports
+        and isinstance(sockets.value, int | float)
+        and isinstance(ports.value, int | float)
+        and ports.value > 0
+    ):
         waiting = case.best("port.timewait")
         used = max(sockets.value, waiting.value if waiting and isinstance(waiting.value, int | float) else 0)
         yield Fact("port.range_used", round(used / ports.value, 2), _derived(sockets.origin), sockets.subject)
     of_ranks = {f.subject.name: f for f in case.about("cpu.local_rank_cpus")}
     own = len(of_ranks) > 1 and cpus is not None and cpus.key == "cpu.affinity_count"
     load, count = case.best("cpu.load1"), case.best("cpu.count")
-    if cpus is not None and gpus is not None and isinstance(cpus.value, int | float) and isinstance(gpus.value, int | float) and gpus.value > 0:
-        yield Fact("cpu.per_gpu", round(cpus.value / (1 if own else gpus.value), 2), _derived(cpus.origin), cpus.subject)
-    if load is not None and count is not None and isinstance(load.value, int | float) and isinstance(count.value, int | float) and count.value:
+    if (
+        cpus is not None
+        and gpus is not None
+        and isinstance(cpus.value, int | float)
+        and isinstance(gpus.value, int | float)
+        and gpus.value > 0
+    ):
+        yield Fact(
+            "cpu.per_gpu", round(cpus.value / (1 if own else gpus.value), 2), _derived(cpus.origin), cpus.subject
+        )
+    if (
+        load is not None
+        and count is not None
+        and isinstance(load.value, int | float)
+        and isinstance(count.value, int | float)
+        and count.value
+    ):
         yield Fact("cpu.load_per_cpu", round(load.value / count.value, 2), _derived(load.origin), load.subject)
 
 
 def _driver(case: CaseFile) -> Iterator[Fact]:
     kernel, user = case.best("driver.kernel_version"), case.best("driver.user_version")
-    fabric, driver = case.best("fabric_manager_version"), case.best("driver_version") or case.best("driver.kernel_version")
-    if kernel and user and str(user.value).count(".") >= 1 and not str(kernel.value).startswith(str(user.value)) and case.best("driver.mismatch") is None:
+    fabric, driver = (
+        case.best("fabric_manager_version"),
+        case.best("driver_version") or case.best("driver.kernel_version"),
+    )
+    if (
+        kernel
+        and user
+        and str(user.value).count(".") >= 1
+        and not str(kernel.value).startswith(str(user.value))
+        and case.best("driver.mismatch") is None
+    ):
         yield Fact("driver.mismatch", True, _derived(user.origin), user.subject)
-    if fabric and driver and str(fabric.value).split("-")[0] != str(driver.value) and driver.origin.kind in ("tool", "log"):
+    if (
+        fabric
+        and driver
+        and str(fabric.value).split("-")[0] != str(driver.value)
+        and driver.origin.kind in ("tool", "log")
+    ):
         yield Fact("fabric_manager", "mismatch", _derived(fabric.origin), fabric.subject)
 
 

@@ -25,7 +25,11 @@ def _numbers(case: CaseFile, key: str) -> dict[tuple[str | None, str], list[Fact
     """Measured values of each GPU, by file."""
     found: dict[tuple[str | None, str], list[Fact]] = {}
     for fact in case.about(key):
-        if fact.subject.kind == "gpu" and isinstance(fact.value, int | float) and fact.origin.kind in ("tool", "log", "probe"):
+        if (
+            fact.subject.kind == "gpu"
+            and isinstance(fact.value, int | float)
+            and fact.origin.kind in ("tool", "log", "probe")
+        ):
             found.setdefault((fact.origin.file, fact.subject.name), []).append(fact)
     return found
 
@@ -37,7 +41,12 @@ def _sinking(case: CaseFile) -> Iterator[Fact]:
         clocks = [float(f.value) for f in facts]
         busy = [float(f.value) for f in utils.get(gpu, [])]
         if len(clocks) >= 4 and busy and min(busy) >= 70 and max(clocks[-2:]) < 0.85 * max(clocks[:2]):
-            yield Fact("gpu.clock_sinks", f"{max(clocks[:2]):g} to {clocks[-1]:g} MHz", _derived(facts[-1].origin), facts[-1].subject)
+            yield Fact(
+                "gpu.clock_sinks",
+                f"{max(clocks[:2]):g} to {clocks[-1]:g} MHz",
+                _derived(facts[-1].origin),
+                facts[-1].subject,
+            )
 
 
 def _application_clock(case: CaseFile) -> Iterator[Fact]:

@@ -22,7 +22,11 @@ def derive(case: CaseFile) -> Iterable[Fact]:
                 names = ", ".join(str(r) for r in sorted(ranks)[:8])
                 origin = ranks[max(ranks)].origin
                 text = f"ranks {names} on device {device}"
-                yield Fact("gpu.same_device_ranks", text, Origin("derived", origin.file, origin.line, origin.host, None, origin.quote, origin.time))
+                yield Fact(
+                    "gpu.same_device_ranks",
+                    text,
+                    Origin("derived", origin.file, origin.line, origin.host, None, origin.quote, origin.time),
+                )
                 return
 
 
@@ -31,7 +35,12 @@ def _one_visible(case: CaseFile) -> Iterable[Fact]:
     visible = case.best("env.CUDA_VISIBLE_DEVICES")
     if visible is None or visible.origin.kind != "config" or not re.fullmatch(r"\d", str(visible.value)):
         return
-    counts = [f.value for key in ("launch.ntasks_per_node", "launch.nproc") for f in case.about(key) if isinstance(f.value, int)]
+    counts = [
+        f.value
+        for key in ("launch.ntasks_per_node", "launch.nproc")
+        for f in case.about(key)
+        if isinstance(f.value, int)
+    ]
     if max(counts, default=1) > 1:
         o = visible.origin
         yield Fact("launch.one_visible_device", True, Origin("derived", o.file, o.line, o.host, None, o.quote, o.time))
@@ -39,5 +48,10 @@ def _one_visible(case: CaseFile) -> Iterable[Fact]:
 
 def _one_host(case: CaseFile) -> bool:
     """Whether global ranks may be compared: nothing says that the job spans several hosts."""
-    counts = [f.value for key in ("nodes", "launch.nnodes", "launch.sbatch_nodes") for f in case.about(key) if isinstance(f.value, int)]
+    counts = [
+        f.value
+        for key in ("nodes", "launch.nnodes", "launch.sbatch_nodes")
+        for f in case.about(key)
+        if isinstance(f.value, int)
+    ]
     return max(counts, default=1) == 1

@@ -10,11 +10,25 @@ from assistant.derive._stated_rates import Rate, stated_rates
 from assistant.facts import CaseFile, Fact, Origin
 
 _AT = re.compile(r"(?P<n>\d+) (?P<what>\w+)=(?P<v>[\d.e+-]+) (?P<unit>\w+)")
-_SIZE = re.compile(r"(?<![\w.])(?P<n>\d+(?:\.\d+)?) ?(?P<u>[BM])(?:illion)?\b(?!\w|/)(?! ?(?:tokens?|samples?|rows?|images?|steps?|B/s|bytes?))|(?P<n2>\d+(?:\.\d+)?) (?P<u2>billion|million) (?:param|weight)")
+_SIZE = re.compile(
+    r"(?<![\w.])(?P<n>\d+(?:\.\d+)?) ?(?P<u>[BM])(?:illion)?\b(?!\w|/)(?! ?(?:tokens?|samples?|rows?|images?|steps?|B/s|bytes?))|(?P<n2>\d+(?:\.\d+)?) (?P<u2>billion|million) (?:param|weight)"
+)
 _KNOWN = {
-    r"resnet-?18\b": 11.7e6, r"resnet-?50\b": 25.6e6, r"resnet-?101\b": 44.5e6, r"resnet-?152\b": 60.2e6, r"vgg-?16\b": 138.4e6, r"vgg-?19\b": 143.7e6,
-    r"alexnet\b": 61.1e6, r"inception-?v?3\b": 23.8e6, r"bert[- ]large\b": 336e6, r"bert(?:[- ]base)?\b": 110e6, r"gpt-?2 ?xl\b": 1.56e9, r"gpt-?2\b": 124e6,
-    r"vit-?b\b": 86e6, r"vit-?l\b": 304e6, r"mnist\b": 1e6,
+    r"resnet-?18\b": 11.7e6,
+    r"resnet-?50\b": 25.6e6,
+    r"resnet-?101\b": 44.5e6,
+    r"resnet-?152\b": 60.2e6,
+    r"vgg-?16\b": 138.4e6,
+    r"vgg-?19\b": 143.7e6,
+    r"alexnet\b": 61.1e6,
+    r"inception-?v?3\b": 23.8e6,
+    r"bert[- ]large\b": 336e6,
+    r"bert(?:[- ]base)?\b": 110e6,
+    r"gpt-?2 ?xl\b": 1.56e9,
+    r"gpt-?2\b": 124e6,
+    r"vit-?b\b": 86e6,
+    r"vit-?l\b": 304e6,
+    r"mnist\b": 1e6,
 }
 _BYTES = {"fp32": 4.0, "tf32": 4.0, "fp16": 2.0, "bf16": 2.0, "fp8": 2.0}
 
@@ -46,11 +60,16 @@ def _scaling(case: CaseFile) -> Iterator[Fact]:
     for fact in case.about("throughput.at"):
         found = _AT.fullmatch(str(fact.value))
         if found is not None:
-            logged.setdefault(found["unit"], []).append(Rate(int(found["n"]), found["what"], float(found["v"]), found["unit"]))
+            logged.setdefault(found["unit"], []).append(
+                Rate(int(found["n"]), found["what"], float(found["v"]), found["unit"])
+            )
             origin = fact.origin
     groups += [(rates, origin) for rates in logged.values() if len({r.count for r in rates}) > 1]
     if not groups:
-        groups = [(rates, Origin("say", quote=", ".join(f"{r.count} {r.what}: {r.value:.4g}" for r in rates))) for rates in stated_rates(case.says)]
+        groups = [
+            (rates, Origin("say", quote=", ".join(f"{r.count} {r.what}: {r.value:.4g}" for r in rates)))
+            for rates in stated_rates(case.says)
+        ]
     if not groups:
         return
     rates, origin = groups[0]
@@ -60,7 +79,11 @@ def _scaling(case: CaseFile) -> Iterator[Fact]:
     gain, more = large.value / small.value, large.count / small.count
     efficiency = gain if small.unit == "steps" else gain / more
     where = Origin("derived", origin.file, origin.line, quote=origin.quote)
-    yield Fact("throughput.by_nodes", ", ".join(f"{r.count}={r.value:.4g}" for r in sorted(rates, key=lambda r: r.count)), where)
+    yield Fact(
+        "throughput.by_nodes",
+        ", ".join(f"{r.count}={r.value:.4g}" for r in sorted(rates, key=lambda r: r.count)),
+        where,
+    )
     yield Fact("scaling.efficiency", round(efficiency, 3), where)
     yield Fact("scaling.gain", round(gain, 3), where)
     yield Fact("scaling.unit", small.unit, where)
@@ -95,8 +118,14 @@ def _tensor_parallel(case: CaseFile) -> Iterator[Fact]:
         yield Fact("config.tp_spans_nodes", True, Origin("derived"))
 
 
-_PLACE = re.compile(r"\b(?:batch|step|iteration|it|iter|minibatch)(?:es|s)?\W{0,3}(?:number |no\.? )?(?P<n>\d{1,7}) ?(?:of|/|out of) ?(?P<total>\d{1,7})\b|\b(?P<n2>\d{1,7}) ?(?:of|/|out of) ?(?P<total2>\d{1,7}) (?:batches|steps|iterations)|\bat (?P<n3>\d{2,7}) ?/ ?(?P<total3>\d{2,7})\b", re.IGNORECASE)
-_SAMPLES = re.compile(r"\b(?P<n>\d[\d,]{1,9}) (?:\w+ )?(?:samples|images|examples|rows|items|files|sequences|documents|records|utterances)\b", re.IGNORECASE)
+_PLACE = re.compile(
+    r"\b(?:batch|step|iteration|it|iter|minibatch)(?:es|s)?\W{0,3}(?:number |no\.? )?(?P<n>\d{1,7}) ?(?:of|/|out of) ?(?P<total>\d{1,7})\b|\b(?P<n2>\d{1,7}) ?(?:of|/|out of) ?(?P<total2>\d{1,7}) (?:batches|steps|iterations)|\bat (?P<n3>\d{2,7}) ?/ ?(?P<total3>\d{2,7})\b",
+    re.IGNORECASE,
+)
+_SAMPLES = re.compile(
+    r"\b(?P<n>\d[\d,]{1,9}) (?:\w+ )?(?:samples|images|examples|rows|items|files|sequences|documents|records|utterances)\b",
+    re.IGNORECASE,
+)
 _RANKS = re.compile(r"\b(?P<n>\d{1,4}) ?(?:x )?(?:\w+ )?(?:gpus|ranks|processes|cards|devices)\b", re.IGNORECASE)
 
 
@@ -105,7 +134,10 @@ def _stated_counts(case: CaseFile) -> Iterator[Fact]:
     for sentence in case.says:
         place = _PLACE.search(sentence)
         if place is not None:
-            number, total = int(place["n"] or place["n2"] or place["n3"]), int(place["total"] or place["total2"] or place["total3"])
+            number, total = (
+                int(place["n"] or place["n2"] or place["n3"]),
+                int(place["total"] or place["total2"] or place["total3"]),
+            )
             if total >= 10 and total - max(3, total // 200) <= number <= total:
                 yield Fact("progress.said_at_end", True, Origin("derived", quote=place[0]))
         samples, ranks = _SAMPLES.search(sentence), _RANKS.search(sentence)
@@ -115,7 +147,10 @@ def _stated_counts(case: CaseFile) -> Iterator[Fact]:
                 yield Fact("input.indivisible", True, Origin("derived", quote=f"{samples[0]}, {ranks[0]}"))
 
 
-_SHARD_WORDS = re.compile(r"\b(?:n|num|number of)[_ ]?shards?\W{1,4}(?P<n>\d{1,5})\b|\b(?P<n2>\d{1,5}|one|a single|two|three|four|five|six|seven|eight) (?:(?:big|large|data|tar|webdataset|parquet|input|tfrecord|training|jsonl) ){0,2}(?:shards?|tar(?:s| files?)|tarballs?|parquet files?|tfrecord files?)\b(?! (?:per|for each|each|a) )", re.IGNORECASE)
+_SHARD_WORDS = re.compile(
+    r"\b(?:n|num|number of)[_ ]?shards?\W{1,4}(?P<n>\d{1,5})\b|\b(?P<n2>\d{1,5}|one|a single|two|three|four|five|six|seven|eight) (?:(?:big|large|data|tar|webdataset|parquet|input|tfrecord|training|jsonl) ){0,2}(?:shards?|tar(?:s| files?)|tarballs?|parquet files?|tfrecord files?)\b(?! (?:per|for each|each|a) )",
+    re.IGNORECASE,
+)
 _FEW = {"one": 1, "a single": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8}
 
 
@@ -131,12 +166,20 @@ def _shards(case: CaseFile) -> Iterator[Fact]:
         count, origin = _FEW.get(text) or int(text), Origin("say", quote=found[0])
     named = next((m for say in case.says if (m := _RANKS.search(say))), None)
     each = _number(case, "gpus_per_node") or _number(case, "launch.nproc")
-    ranks = _number(case, "world_size") or (each * (_number(case, "nodes") or 1.0) if each else float(named["n"]) if named else 1.0)
-    workers = max((float(f.value) for f in case.about("dataloader_workers") if isinstance(f.value, int | float)), default=1.0)
+    ranks = _number(case, "world_size") or (
+        each * (_number(case, "nodes") or 1.0) if each else float(named["n"]) if named else 1.0
+    )
+    workers = max(
+        (float(f.value) for f in case.about("dataloader_workers") if isinstance(f.value, int | float)), default=1.0
+    )
     if 0 < count < ranks * max(workers, 1.0) and ranks > 1:
         yield Fact("input.fewer_shards", True, Origin("derived", origin.file, origin.line, quote=origin.quote))
     if 0 < count < 4096 and ranks > 1 and count % ranks:
-        yield Fact("input.shards_uneven", f"{count} shards, {ranks:g} ranks", Origin("derived", origin.file, origin.line, quote=origin.quote))
+        yield Fact(
+            "input.shards_uneven",
+            f"{count} shards, {ranks:g} ranks",
+            Origin("derived", origin.file, origin.line, quote=origin.quote),
+        )
 
 
 def _model_size(case: CaseFile) -> Fact | None:

@@ -39,11 +39,17 @@ def _pipeline(case: CaseFile) -> Iterator[Fact]:
     if count >= 1:
         yield Fact("config.microbatches", int(count), Origin("derived"))
         if count < 2 * stages:
-            yield Fact("config.pipeline_underfilled", f"{int(count)} micro-batches, {int(stages)} stages", Origin("derived"))
+            yield Fact(
+                "config.pipeline_underfilled", f"{int(count)} micro-batches, {int(stages)} stages", Origin("derived")
+            )
 
 
 def _shards(case: CaseFile) -> Iterator[Fact]:
     """The group over which weights are sharded, against the GPUs of a node."""
     best, each = case.best("config.shard_group"), _number(case, "gpus_per_node")
     if best is not None and each and isinstance(best.value, int) and best.value > each:
-        yield Fact("config.shard_spans_nodes", f"{best.value} ranks in a shard group, {int(each)} GPUs in a node", Origin("derived", best.origin.file, best.origin.line))
+        yield Fact(
+            "config.shard_spans_nodes",
+            f"{best.value} ranks in a shard group, {int(each)} GPUs in a node",
+            Origin("derived", best.origin.file, best.origin.line),
+        )

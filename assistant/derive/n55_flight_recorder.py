@@ -62,7 +62,9 @@ def _blame_mismatch(unlike: list[Mismatch], found: Waits, guilty: dict[int, str]
 
 def _blame_missing(job: Job, found: Waits, guilty: dict[int, str]) -> None:
     """Ranks without a dump where no rank waits visibly: dumps that were written after the operations had failed."""
-    nothing = not any(r.pending for r in job.ranks.values()) and all(r.summary.get("ended") for r in job.ranks.values() if not r.torn)
+    nothing = not any(r.pending for r in job.ranks.values()) and all(
+        r.summary.get("ended") for r in job.ranks.values() if not r.torn
+    )
     if not guilty and nothing and any(not r.torn for r in job.ranks.values()):
         guilty.update(dict.fromkeys(job.missing, "missing-dump"))
 
@@ -116,7 +118,10 @@ def _divergence(job: Job, found: Waits, guilty: dict[int, str]) -> str:
                     continue
                 reached = job.enqueued(number, op.group)
                 if reached is not None and reached < op.seq and (first is None or (op.created or 0) < first[0]):
-                    first = (op.created or 0, f"rank {number} called #{reached} of {_group(job, op.group)} last, others #{op.seq} ({op.name})")
+                    first = (
+                        op.created or 0,
+                        f"rank {number} called #{reached} of {_group(job, op.group)} last, others #{op.seq} ({op.name})",
+                    )
     return first[1] if first else ""
 
 

@@ -12,7 +12,16 @@ _LAUNCHERS = ("torchrun", "torch.distributed.launch", "accelerate", "colossalai"
 
 
 def derive(case: CaseFile) -> Iterable[Fact]:
-    facts = [*_world(case), *_endpoint(case), *_node_rank(case), *_commands_differ(case), *_ports(case), *_variables(case), *_tasks(case), *_versions(case)]
+    facts = [
+        *_world(case),
+        *_endpoint(case),
+        *_node_rank(case),
+        *_commands_differ(case),
+        *_ports(case),
+        *_variables(case),
+        *_tasks(case),
+        *_versions(case),
+    ]
     count = len({f.value for f in case.about("launch.command")})
     if count:
         facts.append(_fact("launch.count", count, case.about("launch.command")[0].origin))
@@ -20,11 +29,15 @@ def derive(case: CaseFile) -> Iterable[Fact]:
 
 
 def _fact(key: str, value: Value, origin: Origin) -> Fact:
-    return Fact(key, value, Origin("derived", origin.file, origin.line, origin.host, origin.rank, origin.quote, origin.time))
+    return Fact(
+        key, value, Origin("derived", origin.file, origin.line, origin.host, origin.rank, origin.quote, origin.time)
+    )
 
 
 def _ints(case: CaseFile, *keys: str) -> list[int]:
-    return [f.value for key in keys for f in case.about(key) if isinstance(f.value, int) and not isinstance(f.value, bool)]
+    return [
+        f.value for key in keys for f in case.about(key) if isinstance(f.value, int) and not isinstance(f.value, bool)
+    ]
 
 
 def asked_nodes(case: CaseFile) -> int | None:
@@ -73,7 +86,11 @@ def kind_of_address(host: str) -> str:
 def _endpoint(case: CaseFile) -> Iterator[Fact]:
     nodes = asked_nodes(case)
     several = nodes is not None and nodes > 1
-    facts = [f for key in ("launch.rdzv_endpoint", "launch.master_addr", "env.MASTER_ADDR", "store.waiting_for") for f in case.about(key)]
+    facts = [
+        f
+        for key in ("launch.rdzv_endpoint", "launch.master_addr", "env.MASTER_ADDR", "store.waiting_for")
+        for f in case.about(key)
+    ]
     kinds: dict[str, Fact] = {}
     for fact in facts:
         if str(fact.value).strip():
@@ -101,18 +118,32 @@ def _node_rank(case: CaseFile) -> Iterator[Fact]:
     everywhere = uses is not None and uses.value is True
     by_place: dict[tuple[str | None, int | None], str] = {(f.origin.file, f.origin.line): str(f.value) for f in ranks}
     values = list(by_place.values())
-    if ranks and ((everywhere and len(set(values)) == 1) or (len(values) > 1 and len(set(values)) == 1 and len({p[0] for p in by_place}) > 1)):
+    if ranks and (
+        (everywhere and len(set(values)) == 1)
+        or (len(values) > 1 and len(set(values)) == 1 and len({p[0] for p in by_place}) > 1)
+    ):
         yield _fact("launch.same_node_rank", values[0], ranks[0].origin)
 
 
 def _commands_differ(case: CaseFile) -> Iterator[Fact]:
     """Commands of the nodes of one job (several nodes, different node ranks) that name different meeting points."""
-    several = {(f.origin.file, f.origin.line) for f in case.about("launch.nnodes") if isinstance(f.value, int) and f.value > 1}
-    ranks = {(f.origin.file, f.origin.line): str(f.value) for f in case.about("launch.node_rank") if integer(str(f.value)) is not None}
+    several = {
+        (f.origin.file, f.origin.line) for f in case.about("launch.nnodes") if isinstance(f.value, int) and f.value > 1
+    }
+    ranks = {
+        (f.origin.file, f.origin.line): str(f.value)
+        for f in case.about("launch.node_rank")
+        if integer(str(f.value)) is not None
+    }
     places = [p for p in ranks if p in several]
     if len({ranks[p] for p in places}) < 2:
         return
-    for key, name in (("launch.master_port", "port"), ("launch.master_addr", "address"), ("launch.rdzv_endpoint", "endpoint"), ("launch.rdzv_id", "run id")):
+    for key, name in (
+        ("launch.master_port", "port"),
+        ("launch.master_addr", "address"),
+        ("launch.rdzv_endpoint", "endpoint"),
+        ("launch.rdzv_id", "run id"),
+    ):
         found = {(f.origin.file, f.origin.line): f for f in case.about(key) if "$" not in str(f.value)}
         values = {str(found[p].value) for p in places if p in found}
         if len(values) > 1:
@@ -124,8 +155,17 @@ def _variables(case: CaseFile) -> Iterator[Fact]:
     """Exports that mpirun does not pass on to other hosts, and variables whose value differs between hosts."""
     remote = [f for f in case.about("launch.kind") if f.value == "mpirun"]
     hosts = {str(f.value) for f in case.about("launch.hosts")}
-    if remote and any("," in h or "/" in h or h.endswith("hosts") or "hostfile" in h for h in hosts) and not case.about("launch.env_exported"):
-        names = [f.key[4:] for f in case.facts if f.key.startswith(("env.NCCL_", "env.UCX_", "env.FI_", "env.LD_LIBRARY_PATH", "env.PYTHONPATH")) and f.origin.kind == "config"]
+    if (
+        remote
+        and any("," in h or "/" in h or h.endswith("hosts") or "hostfile" in h for h in hosts)
+        and not case.about("launch.env_exported")
+    ):
+        names = [
+            f.key[4:]
+            for f in case.facts
+            if f.key.startswith(("env.NCCL_", "env.UCX_", "env.FI_", "env.LD_LIBRARY_PATH", "env.PYTHONPATH"))
+            and f.origin.kind == "config"
+        ]
         if names:
             yield _fact("launch.env_not_exported", ", ".join(dict.fromkeys(names)), remote[0].origin)
     for key in [k for k in case.keys() if k.startswith(("env.NCCL_", "env.GLOO_", "env.UCX_", "env.FI_"))]:  # noqa: SIM118
@@ -134,7 +174,11 @@ def _variables(case: CaseFile) -> Iterator[Fact]:
             if fact.subject.kind == "host":
                 by_host.setdefault(fact.subject.name, set()).add(str(fact.value))
         values = list(by_host.values())
-        if len(values) > 1 and any(not values[0] & other for other in values[1:]) and key not in ("env.NCCL_DEBUG_FILE", "env.NCCL_HOSTID"):
+        if (
+            len(values) > 1
+            and any(not values[0] & other for other in values[1:])
+            and key not in ("env.NCCL_DEBUG_FILE", "env.NCCL_HOSTID")
+        ):
             yield _fact("launch.env_differs", key[4:], case.about(key)[0].origin)
 
 
@@ -142,7 +186,9 @@ def _ports(case: CaseFile) -> Iterator[Fact]:
     """A port used by several launches that are not one job: one-node launches of different programs."""
     places: dict[str, dict[tuple[str | None, int | None], Fact]] = {}
     commands = {(f.origin.file, f.origin.line): str(f.value) for f in case.about("launch.command")}
-    one_node = {(f.origin.file, f.origin.line) for f in case.about("launch.nnodes") if isinstance(f.value, int) and f.value > 1}
+    one_node = {
+        (f.origin.file, f.origin.line) for f in case.about("launch.nnodes") if isinstance(f.value, int) and f.value > 1
+    }
     ports = [*case.about("launch.master_port"), *case.about("launch.rdzv_endpoint")]
     for fact in ports:
         place = (fact.origin.file, fact.origin.line)
@@ -153,7 +199,11 @@ def _ports(case: CaseFile) -> Iterator[Fact]:
         if len({commands[p] for p in found}) > 1:
             yield _fact("launch.shared_port", port, next(iter(found.values())).origin)
     launch = next((f for f in case.about("launch.kind") if f.value in _LAUNCHERS), None)
-    given = [str(f.value).rsplit(":", 1)[-1] for f in ports + case.about("env.MASTER_PORT") if ":" in str(f.value) or str(f.value).isdigit()]
+    given = [
+        str(f.value).rsplit(":", 1)[-1]
+        for f in ports + case.about("env.MASTER_PORT")
+        if ":" in str(f.value) or str(f.value).isdigit()
+    ]
     if launch is not None and not case.about("launch.standalone") and (not given or "29500" in given):
         yield _fact("launch.default_port", True, launch.origin)
 
@@ -172,7 +222,8 @@ def _tasks(case: CaseFile) -> Iterator[Fact]:
 
 _COMPARED = ("torch_version", "nccl_version", "cuda_version", "driver_version", "python_version")
 _PLACE = re.compile(
-    r"(?:^|[^a-z])(?:(?:node|host|rank|worker|machine|server|gpu|slave|pod|n)[-_.]?(?:[a-z]?\d+|[a-z])|node|host|worker|master|slave|head)(?:[^a-z]|$)", re.IGNORECASE
+    r"(?:^|[^a-z])(?:(?:node|host|rank|worker|machine|server|gpu|slave|pod|n)[-_.]?(?:[a-z]?\d+|[a-z])|node|host|worker|master|slave|head)(?:[^a-z]|$)",
+    re.IGNORECASE,
 )
 
 

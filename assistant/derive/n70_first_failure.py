@@ -15,7 +15,17 @@ from assistant.facts import CaseFile, Fact, Origin
 from knowledge.load import knowledge
 
 #: Kinds, those nearest to a cause first.
-_CLASS = {"oom-host": 0, "gpu": 0, "node": 0, "oom-gpu": 1, "python-exception": 1, "nccl": 2, "signal": 3, "watchdog": 4, "launcher": 5}
+_CLASS = {
+    "oom-host": 0,
+    "gpu": 0,
+    "node": 0,
+    "oom-gpu": 1,
+    "python-exception": 1,
+    "nccl": 2,
+    "signal": 3,
+    "watchdog": 4,
+    "launcher": 5,
+}
 #: Exit codes that follow from another failure: stopped by the launcher, or aborted by the watchdog.
 _FOLLOWS = (0, 1, -1, -2, -6, -13, -15)
 
@@ -49,7 +59,9 @@ def derive(case: CaseFile) -> Iterable[Fact]:
 
 
 def _fact(key: str, value: str | int | bool, origin: Origin) -> Fact:
-    return Fact(key, value, Origin("derived", origin.file, origin.line, origin.host, origin.rank, origin.quote, origin.time))
+    return Fact(
+        key, value, Origin("derived", origin.file, origin.line, origin.host, origin.rank, origin.quote, origin.time)
+    )
 
 
 def choose(candidates: list[Candidate]) -> tuple[Candidate, bool] | None:
@@ -122,7 +134,13 @@ def _kinds(case: CaseFile, signatures: dict[str, dict[str, Any]], failed: bool) 
         signature = signatures.get(name)
         if signature is not None:
             roles.setdefault(signature["role"], []).extend(hit.samples[:1])
-    causes = len([n for n in case.hits if n in signatures and signatures[n]["role"] in ("root", "either") and signatures[n].get("causes")])
+    causes = len(
+        [
+            n
+            for n in case.hits
+            if n in signatures and signatures[n]["role"] in ("root", "either") and signatures[n].get("causes")
+        ]
+    )
     echoes = roles.get("echo", []) + [f.origin for f in case.about("python.echo")]
     bad_exit = any(isinstance(f.value, int) and f.value != 0 for f in case.about("exit_code"))
     somewhere = next((o for origins in roles.values() for o in origins), None)

@@ -11,7 +11,15 @@ from assistant.facts import CaseFile, Fact
 
 _HUNG = ("kernel.hung_task", "proc.state_d", "stack.all_in_collective")
 #: Facts that show a slow job, with the least value that does.
-_SLOW = {"step.data_share": 0.2, "trace.data_share": 0.25, "disk.read_ms": 20.0, "eval.seconds": 120.0, "checkpoint.seconds": 60.0, "work.spread": 1.5, "step.skew": 1.4}
+_SLOW = {
+    "step.data_share": 0.2,
+    "trace.data_share": 0.25,
+    "disk.read_ms": 20.0,
+    "eval.seconds": 120.0,
+    "checkpoint.seconds": 60.0,
+    "work.spread": 1.5,
+    "step.skew": 1.4,
+}
 
 
 def derive(case: CaseFile) -> Iterable[Fact]:
@@ -20,7 +28,12 @@ def derive(case: CaseFile) -> Iterable[Fact]:
     hung = [f for key in _HUNG for f in case.about(key)]
     raised = case.about("python.exception")
     codes = [f for f in case.about("exit_code") if isinstance(f.value, int) and f.value != 0]
-    slow = [f for key, least in _SLOW.items() for f in case.about(key) if isinstance(f.value, int | float) and f.value >= least]
+    slow = [
+        f
+        for key, least in _SLOW.items()
+        for f in case.about(key)
+        if isinstance(f.value, int | float) and f.value >= least
+    ]
     if hung:
         yield _fact("symptom", "hang", hung[0].origin)
     elif raised or codes:

@@ -34,12 +34,12 @@ def _says(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-def holds(condition: dict[str, Any], case: CaseFile) -> Support | None:
-    """The support with which the condition holds, or None where it does not."""
+def holds(condition: dict[str, Any], case: CaseFile, *, asked: bool = False) -> Support | None:
+    """The support with which the condition holds, or None where it does not. `asked`: a guess put as a question counts too."""
     if "all" in condition:
         support = Support()
         for child in condition["all"]:
-            found = holds(child, case)
+            found = holds(child, case, asked=asked)
             if found is None:
                 return None
             support = support.merged(found)
@@ -47,12 +47,12 @@ def holds(condition: dict[str, Any], case: CaseFile) -> Support | None:
     if "any" in condition:
         found_any: Support | None = None
         for child in condition["any"]:
-            found = holds(child, case)
+            found = holds(child, case, asked=asked)
             if found is not None:
                 found_any = found if found_any is None else found_any.merged(found)
         return found_any
     if "not" in condition:
-        return Support() if holds(condition["not"], case) is None else None
+        return Support() if holds(condition["not"], case, asked=asked) is None else None
     if "symptom" in condition:
         return _symptom(condition["symptom"], case)
     if "hit" in condition:
@@ -60,9 +60,9 @@ def holds(condition: dict[str, Any], case: CaseFile) -> Support | None:
     if "log" in condition:
         return _log(condition, condition["log"], case)
     if "says" in condition:
-        return _said(condition["says"], case)
+        return _said(condition["says"], case, asked)
     if "text" in condition:
-        in_log, said = _log(condition, condition["text"], case), _said(condition["text"], case)
+        in_log, said = _log(condition, condition["text"], case), _said(condition["text"], case, asked)
         if in_log and said:
             return in_log.merged(said)
         return in_log or said
@@ -131,13 +131,15 @@ def guess_spans(sentence: str) -> tuple[tuple[int, int], ...]:
     return spans if told >= 60 else ()
 
 
-def _said(pattern: str, case: CaseFile) -> Support | None:
+def _said(pattern: str, case: CaseFile, asked: bool) -> Support | None:
     if not case.says or (case.candidates is not None and pattern not in case.candidates):
         return None
     regex = _says(pattern)
     for sentence in case.says:
-        guesses = guess_spans(sentence)
-        found = next((m for m in regex.finditer(sentence) if not any(a <= m.start() and m.end() <= b for a, b in guesses)), None)
+        guesses = () if asked else guess_spans(sentence)
+        found = next(
+            (m for m in regex.finditer(sentence) if not any(a <= m.start() and m.end() <= b for a, b in guesses)), None
+        )
         if found:
             return Support(
                 [Origin("say", quote=_around(sentence, found.start(), found.end()))],

@@ -165,7 +165,10 @@ def _finding(item: Ranked, case: CaseFile, kb: Knowledge, names: dict[str, str])
         [e for e in item.evidence if e.weight < 0],
         fixes,
         cause["explanation"],
-        [{**c, "command": fill_template(c["command"], local, "<...>")} if c.get("command") else c for c in cause["confirm"]],
+        [
+            {**c, "command": fill_template(c["command"], local, "<...>")} if c.get("command") else c
+            for c in cause["confirm"]
+        ],
         cause.get("mistaken_for", []),
         cause["sources"],
     )
@@ -225,7 +228,9 @@ def _ruled_out(ranked: list[Ranked], shown: set[str], kb: Knowledge) -> list[Rul
             out.append(RuledOut(item.id, kb.causes[item.id]["title"], against[0].text))
         elif item.stepped_back_for in shown:
             other = kb.causes[item.stepped_back_for]["title"] if item.stepped_back_for else ""
-            out.append(RuledOut(item.id, kb.causes[item.id]["title"], f"Its signs are explained by another cause: {other}."))
+            out.append(
+                RuledOut(item.id, kb.causes[item.id]["title"], f"Its signs are explained by another cause: {other}.")
+            )
     return out
 
 

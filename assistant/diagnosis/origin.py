@@ -115,7 +115,13 @@ def _bad_exit(case: CaseFile) -> bool:
 
 
 def _order(lead: Failure) -> tuple[bool, float, int, int, str]:
-    return (lead.time is None, lead.time or 0.0, {"root": 0, "either": 1}.get(lead.role, 2), lead.position, lead.signature)
+    return (
+        lead.time is None,
+        lead.time or 0.0,
+        {"root": 0, "either": 1}.get(lead.role, 2),
+        lead.position,
+        lead.signature,
+    )
 
 
 def _first_echo(echoes: list[Failure]) -> list[Failure]:
@@ -145,4 +151,12 @@ def _failure(hit: Hit, signature: dict[str, Any], clock: Clock) -> Failure:
     times = [(t, o) for o in hit.samples if (t := clock.time(o)) is not None]
     time, first = min(times, key=lambda p: p[0]) if times else (None, hit.first)
     support = _hit_support([hit])
-    return Failure(str(signature["id"]), str(signature["role"]), str(signature["means"]), dict(signature["causes"]), support, time, first.line or 0)
+    return Failure(
+        str(signature["id"]),
+        str(signature["role"]),
+        str(signature["means"]),
+        dict(signature["causes"]),
+        support,
+        time,
+        first.line or 0,
+    )

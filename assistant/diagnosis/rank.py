@@ -100,9 +100,10 @@ def base_rate(cause: dict[str, Any], symptom: str | None) -> float:
 def _evidence(cause: dict[str, Any], case: CaseFile, leads: list[Failure]) -> list[Evidence]:
     """What the rules of the cause and the leading failures say about it."""
     out: list[Evidence] = []
+    asked = cause["id"] == "healthy"  # whether something is wrong at all is what a question tells
     for rule in cause["evidence"]:
-        support = holds(rule["when"], case)
-        if support is None or ("unless" in rule and holds(rule["unless"], case) is not None):
+        support = holds(rule["when"], case, asked=asked)
+        if support is None or ("unless" in rule and holds(rule["unless"], case, asked=asked) is not None):
             continue
         out.append(Evidence(rule["id"], fill(rule["text"], support), rule["strength"], support, rule.get("group")))
     lines = {(o.file, o.line) for e in out for o in e.support.origins if e.weight > 0}

@@ -62,7 +62,9 @@ def _open_zstd(stream: Any) -> Any:
     try:
         import zstandard  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
-        raise TooMuch("reading .zst needs the module zstandard (pip install zstandard); or unpack it with zstd -d") from None
+        raise TooMuch(
+            "reading .zst needs the module zstandard (pip install zstandard); or unpack it with zstd -d"
+        ) from None
     return zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(stream, read_across_frames=True)
 
 
@@ -145,7 +147,13 @@ class _CarefulInfo(tarfile.TarInfo):
     """Refuses headers that claim a name of many megabytes, which would be read into memory."""
 
     def _proc_member(self, archive: tarfile.TarFile) -> Any:
-        if self.size > LONG_HEADER and self.type in (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, b"L", b"K"):
+        if self.size > LONG_HEADER and self.type in (
+            tarfile.XHDTYPE,
+            tarfile.XGLTYPE,
+            tarfile.SOLARIS_XHDTYPE,
+            b"L",
+            b"K",
+        ):
             raise tarfile.ReadError("header too long")
         return super()._proc_member(archive)  # type: ignore[misc]
 

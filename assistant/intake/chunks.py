@@ -93,7 +93,9 @@ class Chunker:
         if self._doc.parts:
             yield self._emit()
         if self._cut:
-            self.record.notes.append(f"{self._cut} line{'s' if self._cut > 1 else ''} longer than {self._longest >> 10} KiB cut")
+            self.record.notes.append(
+                f"{self._cut} line{'s' if self._cut > 1 else ''} longer than {self._longest >> 10} KiB cut"
+            )
         if self._thin.left_out:
             self.record.notes.append(f"{self._thin.left_out} lines that repeat earlier ones are counted, not kept")
         if self.record.bytes == 0:

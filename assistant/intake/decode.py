@@ -94,13 +94,18 @@ def detect(head: bytes) -> Encoding | Binary:
 def _magic(head: bytes) -> Binary | None:
     if head.startswith(b"\x7fELF"):
         if head[16:18] in (b"\x04\x00", b"\x00\x04"):
-            return Binary("a core dump", "Hand over the stack instead: gdb -batch -ex 'thread apply all bt' PROGRAM CORE")
+            return Binary(
+                "a core dump", "Hand over the stack instead: gdb -batch -ex 'thread apply all bt' PROGRAM CORE"
+            )
         return Binary("a program or library (ELF)")
     for mark, what, hint in _MAGIC:
         if head.startswith(mark):
             return Binary(what, hint)
     if head[:1] == b"\x80" and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05") and head[2:3] in b"}](cX\x95\x8aKqU":
-        return Binary("a Python pickle (a checkpoint, or a flight recorder dump); it is not loaded, since that could run code", _FLIGHT)
+        return Binary(
+            "a Python pickle (a checkpoint, or a flight recorder dump); it is not loaded, since that could run code",
+            _FLIGHT,
+        )
     if head.startswith(b"MZ") and b"\x00" in head[:64]:
         return Binary("a Windows program")
     return None

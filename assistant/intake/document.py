@@ -11,7 +11,6 @@ from assistant.intake.names import host_of_name, rank_of_name
 from assistant.intake.nccl_ranks import Process, process_of, ranks_of
 from assistant.intake.prefix import Splitter
 
-
 QUOTE = 300
 """Characters of a line that are quoted at most."""
 

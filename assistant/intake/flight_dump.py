@@ -45,7 +45,9 @@ def dump_to_json(data: bytes, name: str) -> str | None:
         plain = dump if first in (b"{", b"[") else _Plain().of(dump, 0)
         return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
     except (PickleTooLarge, ValueError, RecursionError) as error:
-        return json.dumps({"version": "", "pg_config": {}, "entries": [], "_intake": {"torn": str(error), "file": name}})
+        return json.dumps(
+            {"version": "", "pg_config": {}, "entries": [], "_intake": {"torn": str(error), "file": name}}
+        )
 
 
 def _read_pickle(data: bytes) -> tuple[dict[str, Any] | None, str]:
@@ -86,7 +88,9 @@ def as_dump(value: Any) -> dict[str, Any] | None:
 
 
 def _is_entry(value: Any) -> bool:
-    return isinstance(value, dict) and any(k in value for k in ("profiling_name", "collective_seq_id", "seq_id", "record_id", "frames"))
+    return isinstance(value, dict) and any(
+        k in value for k in ("profiling_name", "collective_seq_id", "seq_id", "record_id", "frames")
+    )
 
 
 def _trimmed(entry: dict[Any, Any]) -> dict[Any, Any]:

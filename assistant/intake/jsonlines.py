@@ -23,10 +23,21 @@ _LEVEL = ("level", "levelname", "severity", "lvl", "log.level", "loglevel")
 _HOST = ("hostname", "host", "_HOSTNAME", "node", "node_name", "instance", "nodename", "hostName")
 _RANK = ("rank", "global_rank", "RANK", "process_rank")
 _TRACE = ("exc_info", "exception", "stack_trace", "traceback", "stacktrace", "stack", "exc_text", "error")
-_COMPANIONS = frozenset((*_TIME, *_LEVEL, *_RANK, "stream", "logger", "name", "kubernetes", "labels", "caller", "pid", "process"))
-_LOUD = {"WARN": "WARNING", "WARNING": "WARNING", "ERROR": "ERROR", "ERR": "ERROR", "CRITICAL": "CRITICAL", "FATAL": "FATAL"}
+_COMPANIONS = frozenset(
+    (*_TIME, *_LEVEL, *_RANK, "stream", "logger", "name", "kubernetes", "labels", "caller", "pid", "process")
+)
+_LOUD = {
+    "WARN": "WARNING",
+    "WARNING": "WARNING",
+    "ERROR": "ERROR",
+    "ERR": "ERROR",
+    "CRITICAL": "CRITICAL",
+    "FATAL": "FATAL",
+}
 _ISO = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s*(Z|[+-]\d\d:?\d\d)?$")
-_RECORD = re.compile(r"(?P<head>(?:\[pod/\S+\] |20\d\d-\d\d-\d\dT\S+ (?:(?:stdout|stderr) [FP] )?|[\w.-]+ *\| |[\w.-]+: )*)(?P<json>\{\s*\".*\})\s*$")
+_RECORD = re.compile(
+    r"(?P<head>(?:\[pod/\S+\] |20\d\d-\d\d-\d\dT\S+ (?:(?:stdout|stderr) [FP] )?|[\w.-]+ *\| |[\w.-]+: )*)(?P<json>\{\s*\".*\})\s*$"
+)
 
 
 def looks_like(lines: Iterable[str]) -> bool:
@@ -131,7 +142,12 @@ def _goes_on(record: dict[str, Any], text: str) -> bool:
     """Whether the line goes on in the next record: container runtimes cut lines at 16 KiB."""
     if record.get("logtag") == "P" or record.get("partial_message") in (True, "true"):
         return True
-    return "log" in record and not text.endswith("\n") and len(text) >= 4000 and record.keys() <= {"log", "stream", "time", "attrs"}
+    return (
+        "log" in record
+        and not text.endswith("\n")
+        and len(text) >= 4000
+        and record.keys() <= {"log", "stream", "time", "attrs"}
+    )
 
 
 @dataclass

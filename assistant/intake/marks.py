@@ -61,7 +61,9 @@ _NO_HOST = re.compile(
     re.IGNORECASE,
 )
 _ADDRESS = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}")
-_HOST_SHAPE = re.compile(r"(?=[\w.-]*[A-Za-z])(?=[\w.-]*\d)[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.(?!\d+(?:\.|$))[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*")
+_HOST_SHAPE = re.compile(
+    r"(?=[\w.-]*[A-Za-z])(?=[\w.-]*\d)[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.(?!\d+(?:\.|$))[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*"
+)
 
 
 def host_like(name: str) -> bool:
@@ -150,7 +152,9 @@ def _hosts(text: str) -> frozenset[str]:
         if rest.startswith(name + ":"):
             twice.add(name)
     named = [n for n in often if host_like(n)]
-    plain = [n for n in often if n not in named and _NO_HOST.fullmatch(n) is None and not n.isdigit() and n[0].isalpha()]
+    plain = [
+        n for n in often if n not in named and _NO_HOST.fullmatch(n) is None and not n.isdigit() and n[0].isalpha()
+    ]
     count = _lines(text)
     share = sum(often[n] for n in named)
     good = set(twice)

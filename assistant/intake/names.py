@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 
 _RANK = re.compile(r"(?:^|[^a-z])(?:global_?)?rank[-_.=]?(\d{1,6})(?!\d)", re.IGNORECASE)
-_TASK = re.compile(r"^(?:slurm|srun|job|out|log)[-_.](?:\d+)[-_.](?:task[-_]?)?(\d{1,6})\.(?:out|err|log|txt|stdout|stderr)(?:\.\w+)?$", re.IGNORECASE)
+_TASK = re.compile(
+    r"^(?:slurm|srun|job|out|log)[-_.](?:\d+)[-_.](?:task[-_]?)?(\d{1,6})\.(?:out|err|log|txt|stdout|stderr)(?:\.\w+)?$",
+    re.IGNORECASE,
+)
 _ELASTIC = re.compile(r"(?:^|/)attempt_\d+/(\d{1,4})/(?:stdout|stderr)\.log$")
 #: Flight recorder dumps: the prefix that was set, then the rank.
 _DUMP = re.compile(r"(?:^|[_.-])(?:dump|fr_trace|nccl_trace)[_-](\d{1,6})(?:\.(?:json|pkl|pickle))?$")
@@ -13,7 +16,10 @@ _KIND = r"(?:node|host|worker|master|slave|launcher|machine|server|compute|pod|v
 _HOST = re.compile(rf"(?:^|[a-z0-9-]*?-)?{_KIND}[-_]?[a-z]?\d[a-z0-9-]*", re.IGNORECASE)
 _ADDRESS = re.compile(r"(?<![\d.])((?:\d{1,3}\.){3}\d{1,3})(?![\d.]*\d)")
 _JOIN = re.compile(rf"({_KIND})_(\d+)(?![a-z0-9])", re.IGNORECASE)
-_AHEAD = re.compile(r"^(?:nccl|ncclinic|log|logs|train|training|slurm|out|output|stdout|stderr|dmesg|topo|debug|console|run)-(?=[a-z])", re.IGNORECASE)
+_AHEAD = re.compile(
+    r"^(?:nccl|ncclinic|log|logs|train|training|slurm|out|output|stdout|stderr|dmesg|topo|debug|console|run)-(?=[a-z])",
+    re.IGNORECASE,
+)
 #: Where bundles keep what was collected on a host.
 _CAPTURE = re.compile(r"(?:^|/)captures/([^/]+)/[^/]+")
 _RANK_WORD = re.compile(r"^(?:global)?rank[-_.]?\d", re.IGNORECASE)
@@ -29,7 +35,12 @@ def rank_of_name(name: str) -> int | None:
     >>> [rank_of_name(n) for n in ("rank0.log", "logs/rank_12.err", "slurm-123-4.out", "slurm-214.out", "node3.txt")]
     [0, 12, 4, None, None]
     """
-    found = _RANK.search(_last(name)) or _TASK.search(_last(name)) or _DUMP.search(_last(name)) or _ELASTIC.search(name.replace("\\", "/"))
+    found = (
+        _RANK.search(_last(name))
+        or _TASK.search(_last(name))
+        or _DUMP.search(_last(name))
+        or _ELASTIC.search(name.replace("\\", "/"))
+    )
     return int(found[1]) if found else None
 
 

@@ -1,8 +1,8 @@
 """Which process is which rank: NCCL's lines carry host and pid, and a few of them tell the rank of that process.
 
-    n1:3063028:3066033 [3] NCCL INFO comm 0x55d0 rank 3 nranks 16 cudaDev 3 busId 4b000 - Init COMPLETE
-    n1:3063028:3066033 [3] NCCL INFO Channel 00/0 : 3[3] -> 2[2] via P2P/IPC
-    n1:3063028:3066152 [3] proxy.cc:1519 NCCL WARN [Proxy Service 3] Failed to execute operation Setup from rank 3, retcode 1
+n1:3063028:3066033 [3] NCCL INFO comm 0x55d0 rank 3 nranks 16 cudaDev 3 busId 4b000 - Init COMPLETE
+n1:3063028:3066033 [3] NCCL INFO Channel 00/0 : 3[3] -> 2[2] via P2P/IPC
+n1:3063028:3066152 [3] proxy.cc:1519 NCCL WARN [Proxy Service 3] Failed to execute operation Setup from rank 3, retcode 1
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def ranks_of(text: str) -> dict[Process, int]:
     return {**by_channel, **{process: rank for process, (_, rank) in by_comm.items()}}
 
 
-_TELLING = re.compile(r"^.*(?:\bnranks \d|Channel \d+(?:/\d+)? ?: \d|from rank \d+, retcode).*$", re.MULTILINE | re.IGNORECASE)
+_TELLING = re.compile(
+    r"^.*(?:\bnranks \d|Channel \d+(?:/\d+)? ?: \d|from rank \d+, retcode).*$", re.MULTILINE | re.IGNORECASE
+)
 
 
 def _lines_with(text: str) -> list[str]:

@@ -66,4 +66,6 @@ class Counted:
 
 def maybe_packed(head: bytes) -> bool:
     """Whether it is worth asking `archive.is_packed`; cheap, and never wrong where it says no."""
-    return head[:2] in (b"\x1f\x8b", b"BZ", b"\xfd7", b"\x28\xb5", b"PK") or (len(head) >= 512 and b"\x00" in head[:512])
+    return head[:2] in (b"\x1f\x8b", b"BZ", b"\xfd7", b"\x28\xb5", b"PK") or (
+        len(head) >= 512 and b"\x00" in head[:512]
+    )

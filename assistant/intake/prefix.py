@@ -68,7 +68,9 @@ _STERN = re.compile(r"(?P<host>[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?) [a-z0-9](?:[-a-
 
 _NCCL = re.compile(r"(?:\[[^\]]{8,40}\] )?(?P<host>[A-Za-z0-9][\w.-]*):\d+:\d+ (?:\[-?\d+\] |NCCL )")
 _UCX = re.compile(r"\[1[4-9]\d{8}\.\d+\] \[(?P<host>[A-Za-z0-9][\w.-]*):\d+ *:")
-_SAID_RANK = re.compile(r"\[(?:GPU )?[Rr]ank[ :=_-]{0,2}(\d{1,6})\]|^(?:Rank|RANK|rank)[ _-]?(\d{1,6}): |^\[GPU rank (\d{1,6})\]")
+_SAID_RANK = re.compile(
+    r"\[(?:GPU )?[Rr]ank[ :=_-]{0,2}(\d{1,6})\]|^(?:Rank|RANK|rank)[ _-]?(\d{1,6}): |^\[GPU rank (\d{1,6})\]"
+)
 #: What stands after a launcher's mark and hardly ever after a number in a list.
 LOGGY = re.compile(
     r"(?:\[[^\]]{8,40}\] )?[A-Za-z0-9][\w.-]*:\d+:\d+ \[-?\d+\] |Traceback \(most recent|  File \"|\[(?:rank|default)\d+\]:"

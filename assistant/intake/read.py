@@ -76,10 +76,15 @@ def require_text(sources: Sequence[Source]) -> None:
         what, _, hint = records[0].notes[-1].partition(": left out.")
         if len(records) > 1:
             what, hint = "only binary files", ""
-        raise UserError(f"{safe_line(first)}: {what}", hint.strip() or "Hand over text: the job's log, or the output of a command.")
+        raise UserError(
+            f"{safe_line(first)}: {what}", hint.strip() or "Hand over text: the job's log, or the output of a command."
+        )
     if not records:
         notes = "; ".join(sources[0].notes)
-        raise UserError(f"{safe_line(first)}: nothing to read in it{f' ({notes})' if notes else ''}", "Hand over the job's log files.")
+        raise UserError(
+            f"{safe_line(first)}: nothing to read in it{f' ({notes})' if notes else ''}",
+            "Hand over the job's log files.",
+        )
     raise UserError(
         f"{safe_line(first)}: empty",
         "Nothing was written to it. Look where the launcher sends the output of the ranks, or give the text with `-` from standard input.",

@@ -13,7 +13,9 @@ from functools import cache
 from typing import Any
 
 _KEY_END = re.compile(r"-----END [A-Z0-9 ]*PRIVATE KEY-----")
-_PRIVATE = re.compile(r"-----BEGIN ([A-Z0-9 ]*)PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)", re.DOTALL)
+_PRIVATE = re.compile(
+    r"-----BEGIN ([A-Z0-9 ]*)PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)", re.DOTALL
+)
 #: Bytes of a line above which only the surroundings of a suspect are looked at.
 LONG = 8192
 TYPED = 4 << 20

@@ -61,7 +61,9 @@ class Scanner:
         """Loads the database of these patterns from the cache or compiles it."""
         if not numbers:
             return
-        digest = hashlib.sha256("\0".join([_hs.__version__, *(self.match[n] for n in numbers)]).encode()).hexdigest()[:24]
+        digest = hashlib.sha256("\0".join([_hs.__version__, *(self.match[n] for n in numbers)]).encode()).hexdigest()[
+            :24
+        ]
         name = f"{part}-{digest}-{numbers.start}.db"
         raw = read_cache(name)
         if raw is not None:

@@ -29,9 +29,13 @@ _SHAPES: tuple[tuple[str, str], ...] = (
     ("databricks-token", _START + r"dapi[0-9a-f]{32}" + _END),
 )
 _BEARER = re.compile(r"(?i)\b(bearer|basic|authorization: *(?:token|bearer|basic)?) +([A-Za-z0-9._~+/-]{12,}={0,2})")
-_HEADER = re.compile(r"(?i)((?:authorization|x-api-key|x-auth-token|cookie|set-cookie)[\"']?\s*:\s*[\"']?)((?!\[redacted)[^\s\"',}][^\n\"'}]*)")
+_HEADER = re.compile(
+    r"(?i)((?:authorization|x-api-key|x-auth-token|cookie|set-cookie)[\"']?\s*:\s*[\"']?)((?!\[redacted)[^\s\"',}][^\n\"'}]*)"
+)
 _URL = re.compile(r"(://)([^\s/:@\"'<>\[\]]{0,200}):([^\s/@\"'<>]{1,2000})@")
-_QUERY = re.compile(r"(?i)([?&](?:access_?token|api_?key|sig|signature|x-amz-(?:signature|credential|security-token)|token|key|secret|password)=)([^\s&\"'<>]{6,})")
+_QUERY = re.compile(
+    r"(?i)([?&](?:access_?token|api_?key|sig|signature|x-amz-(?:signature|credential|security-token)|token|key|secret|password)=)([^\s&\"'<>]{6,})"
+)
 #: A setting whose name says that its value is secret: NAME=value, "name": "value", --name value.
 _NAMED = re.compile(
     r"""(?ix)
@@ -48,8 +52,12 @@ _NAMED = re.compile(
     (?P<value> [^\s"',;)}\]]+ )
     """
 )
-_FLAG = re.compile(r"(?i)(?<!\S)(--?[a-z0-9_-]{0,40}?(?P<kind>token|key|password|passwd|passphrase|secret)\s+[\"']?)([^\s\"'-][^\s\"']*)")
-_EXPORTED = re.compile(r"(?<![A-Za-z0-9])(WANDB_API_KEY|[A-Z][A-Z0-9_]{0,60}(?:PASSWORD|PASSWD|SECRET|TOKEN|API_KEY|APIKEY|CREDENTIALS|PRIVATE_KEY|ACCESS_KEY))(\s*[=:]\s*)(\"[^\"\n]*\"|'[^'\n]*'|[^\s\"',;)}\]]+)")
+_FLAG = re.compile(
+    r"(?i)(?<!\S)(--?[a-z0-9_-]{0,40}?(?P<kind>token|key|password|passwd|passphrase|secret)\s+[\"']?)([^\s\"'-][^\s\"']*)"
+)
+_EXPORTED = re.compile(
+    r"(?<![A-Za-z0-9])(WANDB_API_KEY|[A-Z][A-Z0-9_]{0,60}(?:PASSWORD|PASSWD|SECRET|TOKEN|API_KEY|APIKEY|CREDENTIALS|PRIVATE_KEY|ACCESS_KEY))(\s*[=:]\s*)(\"[^\"\n]*\"|'[^'\n]*'|[^\s\"',;)}\]]+)"
+)
 _NETRC = re.compile(r"(?i)\b(login\s{1,9}\S{1,200}\s{1,9}password\s{1,9})(\S+)")
 _OPTION = re.compile(r"(?<!\S)(sshpass\b[^\n|;]{0,200}?\s-p ?|(?:mysql|mysqldump|mariadb)\b[^\n|;]{0,200}?\s-p)(\S+)")
 _ALL_SHAPES = re.compile("|".join(f"(?P<k{i}>{pattern})" for i, (_, pattern) in enumerate(_SHAPES)))
@@ -117,7 +125,12 @@ def _exported(found: re.Match[str]) -> str:
 
 def _secret_looking(value: str) -> bool:
     """Long and mixed: a word or a number after `token:` is no secret."""
-    return len(value) >= 12 and any(c.isdigit() for c in value) and any(c.isalpha() for c in value) and "/" not in value[:2]
+    return (
+        len(value) >= 12
+        and any(c.isdigit() for c in value)
+        and any(c.isalpha() for c in value)
+        and "/" not in value[:2]
+    )
 
 
 def _group(kind: str) -> Callable[[re.Match[str]], str]:

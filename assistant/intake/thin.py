@@ -41,7 +41,11 @@ class Thinner:
         lines = raw.split(b"\n")
         shapes = raw.translate(None, _DIGITS).split(b"\n")
         often = Counter(shapes)
-        heavy = {s for s, n in often.items() if n + self.shapes[s] > KEPT and s and (_REPEATABLE.search(s) or (n > 64 and self._same(s, shapes, lines)))}
+        heavy = {
+            s
+            for s, n in often.items()
+            if n + self.shapes[s] > KEPT and s and (_REPEATABLE.search(s) or (n > 64 and self._same(s, shapes, lines)))
+        }
         for shape, count in often.items():
             if count > 2 or shape in self.shapes:
                 self.shapes[shape] += count

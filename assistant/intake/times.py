@@ -11,7 +11,9 @@ from datetime import UTC, datetime
 
 DAY = 86400.0
 _DAYS_BEFORE = (0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)
-_MONTHS = {m: i for i, m in enumerate(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"], 1)}
+_MONTHS = {
+    m: i for i, m in enumerate(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"], 1)
+}
 _CLOCK = r"(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
 _MONTH = "(?P<{}>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 #: How far into a line a full date may stand and still be the line's own time.
@@ -20,7 +22,11 @@ REACH = 72
 _ISO = re.compile(r"20\d\d([-/])(\d\d)\1(\d\d)[T _]" + _CLOCK)
 _GLOG = re.compile(r"\[?[VIWEFDC](\d{1,2})(\d\d) " + _CLOCK)
 _NAMED = re.compile(
-    r"\[?(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?" + _MONTH.format("month") + r" +(\d{1,2}) " + _CLOCK + r"(?: (?:[A-Z]{3,4} )?\d{4})?"
+    r"\[?(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?"
+    + _MONTH.format("month")
+    + r" +(\d{1,2}) "
+    + _CLOCK
+    + r"(?: (?:[A-Z]{3,4} )?\d{4})?"
 )
 _US = re.compile(r"[\[(]?(0[1-9]|1[0-2])/(\d\d)/(?:20)?\d\d[ -]" + _CLOCK + r"(?: ([AP])M)?")
 _SPARK = re.compile(r"\d\d/(0[1-9]|1[0-2])/(\d\d) " + _CLOCK + " [A-Z]")

@@ -30,7 +30,13 @@ HERE = Path(__file__).parent
 def _triggers() -> dict[str, tuple[str, ...]]:
     """Triggers of every parser module, from the cache where the modules have not changed since."""
     files = sorted(p for p in HERE.glob("*.py") if not p.name.startswith("_"))
-    mark = "-".join(str(x) for x in (len(files), max(p.stat().st_mtime_ns for p in files), sum(p.stat().st_size for p in files))) if files else "0"
+    mark = (
+        "-".join(
+            str(x) for x in (len(files), max(p.stat().st_mtime_ns for p in files), sum(p.stat().st_size for p in files))
+        )
+        if files
+        else "0"
+    )
     raw = read_cache(f"parsers-{mark}.json")
     if raw is not None:
         try:

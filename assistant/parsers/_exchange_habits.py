@@ -10,7 +10,9 @@ from assistant.intake.document import Document
 from assistant.parsers._python_code import CodeLine
 
 _BACKWARD = re.compile(r"\.backward\(")
-_OWN_REDUCTION = re.compile(r"(?:all_?reduce\w*|grouped_allreduce\w*|all_reduce_coalesced)\([^\n]*grad|\b(?:average|sync|reduce|allreduce)_grad\w*\(")
+_OWN_REDUCTION = re.compile(
+    r"(?:all_?reduce\w*|grouped_allreduce\w*|all_reduce_coalesced)\([^\n]*grad|\b(?:average|sync|reduce|allreduce)_grad\w*\("
+)
 _PREFETCH = re.compile(r"(?P<off>(?:backward_prefetch\s*=\s*None|forward_prefetch\s*=\s*False))")
 _MESH = re.compile(r"init_device_mesh\([^)\n]*?\(\s*(?P<outer>\w+)\s*,\s*(?P<inner>\d+)\s*,?\s*\)")
 _HYBRID = re.compile(r"HYBRID_SHARD|mesh_dim_names\s*=\s*[\[(][^\])]*(?:repl|dp_rep)[^\])]*shard", re.IGNORECASE)
@@ -29,7 +31,12 @@ def exchange_habits(document: Document, program: list[CodeLine]) -> Iterator[Fac
             step_indent = line.indent
         elif step_indent is not None and line.indent <= step_indent:
             step_indent = None
-        if step_indent is not None and _LOG.search(line.text) and "sync_dist=True" in line.text and "on_step=False" not in line.text:
+        if (
+            step_indent is not None
+            and _LOG.search(line.text)
+            and "sync_dist=True" in line.text
+            and "on_step=False" not in line.text
+        ):
             yield Fact("code.local_metrics_synced", True, origin)
         if _BACKWARD.search(line.text):
             backward = position

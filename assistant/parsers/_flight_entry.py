@@ -10,10 +10,23 @@ _P2P = re.compile(r"(send|recv) (\d+)(->|<-)(\d+)")
 _LIBRARY = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]torch[/\\]|[/\\]lib[/\\]python3|^<|multiprocessing")
 
 #: Operations for which every rank must hand in (input) or get (output) the same number of elements.
-_SAME_INPUT = {"all_reduce", "allreduce", "broadcast", "reduce", "_reduce_scatter_base", "reduce_scatter", "reduce_scatter_tensor", "allreduce_coalesced"}
+_SAME_INPUT = {
+    "all_reduce",
+    "allreduce",
+    "broadcast",
+    "reduce",
+    "_reduce_scatter_base",
+    "reduce_scatter",
+    "reduce_scatter_tensor",
+    "allreduce_coalesced",
+}
 _SAME_OUTPUT = {"all_gather", "_all_gather_base", "all_gather_into_tensor", "allgather"}
 #: Operations that no rank can finish before all have begun.
-SYNCHRONISING = _SAME_INPUT - {"broadcast", "reduce"} | _SAME_OUTPUT | {"all_to_all", "alltoall", "all_to_all_single", "barrier", "monitored_barrier"}
+SYNCHRONISING = (
+    _SAME_INPUT - {"broadcast", "reduce"}
+    | _SAME_OUTPUT
+    | {"all_to_all", "alltoall", "all_to_all_single", "barrier", "monitored_barrier"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +123,11 @@ def _sizes(value: Any) -> list[list[int]]:
         return []
     if value and all(isinstance(v, int) for v in value[:16]):
         value = [value]
-    return [[n for n in shape[:16] if isinstance(n, int) and 0 <= n < 1 << 48] for shape in value[:4096] if isinstance(shape, list)]
+    return [
+        [n for n in shape[:16] if isinstance(n, int) and 0 <= n < 1 << 48]
+        for shape in value[:4096]
+        if isinstance(shape, list)
+    ]
 
 
 def _elements(shapes: list[list[int]]) -> int:
@@ -136,7 +153,9 @@ def _same(op: str, inputs: list[list[int]], outputs: list[list[int]]) -> str:
 def _group_size(op: str, inputs: list[list[int]], outputs: list[list[int]]) -> int | None:
     if not inputs or not outputs:
         return None
-    one, all_of_them = (_elements(inputs), _elements(outputs)) if op in _SAME_OUTPUT else (_elements(outputs), _elements(inputs))
+    one, all_of_them = (
+        (_elements(inputs), _elements(outputs)) if op in _SAME_OUTPUT else (_elements(outputs), _elements(inputs))
+    )
     if op not in _SAME_OUTPUT and "reduce_scatter" not in op:
         return None
     return all_of_them // one if one > 0 and all_of_them % one == 0 and all_of_them // one < 1_000_000 else None

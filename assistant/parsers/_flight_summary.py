@@ -12,14 +12,21 @@ HISTORY = 400
 WAITING = 48
 TAIL = 48
 _NUMBERS = re.compile(r"(?<!\d)\d{1,7}(?!\d)")
-_NAME_RANK = (re.compile(r"(?:^|[^a-z])(?:global_?)?rank[-_.=]?(\d{1,6})(?!\d)", re.IGNORECASE), re.compile(r"(\d{1,6})(?!.*\d)"))
+_NAME_RANK = (
+    re.compile(r"(?:^|[^a-z])(?:global_?)?rank[-_.=]?(\d{1,6})(?!\d)", re.IGNORECASE),
+    re.compile(r"(\d{1,6})(?!.*\d)"),
+)
 _SUFFIX = re.compile(r"(?:\.(?:json|pickle|pkl|pt|bin|txt|log|gz|xz|bz2|zst))+$", re.IGNORECASE)
 
 
 def summarise(dump: dict[str, Any], name: str, rank: int | None) -> dict[str, Any]:
     """The summary. Keys are short, since there is one for each rank of a job of thousands."""
     raw = dump.get("entries")
-    entries = [e for e in (read_entry(r) for r in raw if isinstance(r, dict)) if e is not None] if isinstance(raw, list) else []
+    entries = (
+        [e for e in (read_entry(r) for r in raw if isinstance(r, dict)) if e is not None]
+        if isinstance(raw, list)
+        else []
+    )
     config = _config(dump.get("pg_config"))
     status = _status(dump.get("pg_status"))
     groups: dict[str, dict[str, Any]] = {}
@@ -110,7 +117,13 @@ def _config(value: Any) -> dict[str, tuple[str, list[int]]]:
     for key, item in list(value.items())[:20_000]:
         if isinstance(item, dict):
             ranks = item.get("ranks")
-            numbers = [int(n) for n in _NUMBERS.findall(ranks)] if isinstance(ranks, str) else [r for r in ranks if isinstance(r, int) and 0 <= r < 1 << 24] if isinstance(ranks, list) else []
+            numbers = (
+                [int(n) for n in _NUMBERS.findall(ranks)]
+                if isinstance(ranks, str)
+                else [r for r in ranks if isinstance(r, int) and 0 <= r < 1 << 24]
+                if isinstance(ranks, list)
+                else []
+            )
             found[str(item.get("name") or key)] = (str(item.get("desc", "")), numbers)
     return found
 
@@ -128,7 +141,9 @@ def _status(value: Any) -> dict[int, list[int]]:
     return found
 
 
-def _names(entries: list[Entry], config: dict[str, tuple[str, list[int]]], status: dict[int, list[int]]) -> dict[int, str]:
+def _names(
+    entries: list[Entry], config: dict[str, tuple[str, list[int]]], status: dict[int, list[int]]
+) -> dict[int, str]:
     """Names of groups by the number that this rank gave them: from entries, and by order where both count the same groups."""
     names = {e.pg_id: e.group for e in entries if e.pg_id is not None}
     if len(config) == len(status) and config and all(key.isdigit() for key in config):

@@ -10,7 +10,10 @@ from functools import cache
 _KINDS = (
     ("loopback", r"lo\d*"),
     ("docker", r"docker\w*|podman\w*|cni-podman\w*|br-[0-9a-f]{12}"),
-    ("virtual", r"veth\w*|cali\w+|flannel\S*|cni\d*|cilium\w*|lxc\w*|vnet\d+|tap\w*|dummy\d*|nodelocaldns|kube-\w+|weave\w*|antrea\S*|ovn\S*|genev\w*|vxlan\S*|tunl\d*|ip_vti\d*|sit\d+"),
+    (
+        "virtual",
+        r"veth\w*|cali\w+|flannel\S*|cni\d*|cilium\w*|lxc\w*|vnet\d+|tap\w*|dummy\d*|nodelocaldns|kube-\w+|weave\w*|antrea\S*|ovn\S*|genev\w*|vxlan\S*|tunl\d*|ip_vti\d*|sit\d+",
+    ),
     ("bridge", r"virbr\d*\S*|br\d+|br-\S+|bridge\d*|vmbr\d+|lxdbr\d+|lxcbr\d+|xenbr\d+"),
     ("vpn", r"tun\d*|wg\d*|tailscale\d*|zt\w+|ppp\d+|utun\d+|nordlynx"),
     ("wireless", r"wl\w+|wifi\d*|ath\d+|wwan\w*"),

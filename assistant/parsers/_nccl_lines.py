@@ -1,7 +1,7 @@
 """The head of NCCL's log lines, shared by the parsers of this source.
 
-    gpu-a07:184233:184310 [3] NCCL INFO Using network IB
-    [2026-02-11 10:15:42] gpu-a07:184233:184402 [0] transport/net_ib.cc:93 NCCL WARN NET/IB : Got async event : port error
+gpu-a07:184233:184310 [3] NCCL INFO Using network IB
+[2026-02-11 10:15:42] gpu-a07:184233:184402 [0] transport/net_ib.cc:93 NCCL WARN NET/IB : Got async event : port error
 """
 
 from __future__ import annotations

@@ -18,20 +18,44 @@ def _phases() -> tuple[tuple[str, re.Pattern[str]], ...]:
     return tuple(
         (name, re.compile(pattern, re.IGNORECASE))
         for name, pattern in (
-            ("checkpoint", r"\bsav(?:e|ing)[^.]{0,40}(?:checkpoint|model|state|weights|optimizer|ckpt)|(?:checkpoint|state.?dict)[^.]{0,30}\b(?:sav|writ|took|gather|merg)|save_pretrained|merging (?:lora|weights|adapter)|upload(?:ing)? (?:checkpoint|model|to hub)|global_step\d+/\S*(?:optim|model)_states"),
-            ("eval", r"\*{3,} ?running (?:evaluation|prediction)|\b(?:starting |begin(?:ning)? |running )?(?:validation|evaluation|evaluating|validating|testing)\b(?! (?:set|split|data|samples|size|freq|interval|loss))|\beval(?:uat\w+)?[ _/]?(?:step|loop|epoch|batch)?:? +\d+%\||generat(?:e|ing) (?:samples|captions|images|predictions)"),
-            ("data-load", r"running tokenizer|tokeniz(?:ing|ation)|\bmap(?: \(num_proc=\d+\))?:? +\d+%|grouping texts|filter(?: \(num_proc=\d+\))?:? +\d+%|generating \w+ split|pre-?process(?:ing)?\b|building (?:train|valid|test|dataset|index|sample|shuffle|doc)[\w -]*(?:index|dataset|datasets|mapping)?|(?:loading|load|reading|caching|preparing|packing|scanning|concatenating) (?:the )?(?:\w+ )?(?:data ?set|data|shards|images|annotations|corpus)|converting format of dataset|creating (?:index|features)|\bscanning\b[^\n]{0,120}\b(?:images|labels|files|annotations|records)|(?:caching|extracting|computing|precomputing|indexing|verifying|resolving|collecting|counting|parsing|unpacking|resizing)\b[^\n%]{0,60}\b(?:images|latents|labels|features|embeddings|statistics|lengths|files|records|samples|documents|archives?|checksums?|examples|tokens)\b|saving the dataset \(|setting num_proc|concatenate? datasets"),
+            (
+                "checkpoint",
+                r"\bsav(?:e|ing)[^.]{0,40}(?:checkpoint|model|state|weights|optimizer|ckpt)|(?:checkpoint|state.?dict)[^.]{0,30}\b(?:sav|writ|took|gather|merg)|save_pretrained|merging (?:lora|weights|adapter)|upload(?:ing)? (?:checkpoint|model|to hub)|global_step\d+/\S*(?:optim|model)_states",
+            ),
+            (
+                "eval",
+                r"\*{3,} ?running (?:evaluation|prediction)|\b(?:starting |begin(?:ning)? |running )?(?:validation|evaluation|evaluating|validating|testing)\b(?! (?:set|split|data|samples|size|freq|interval|loss))|\beval(?:uat\w+)?[ _/]?(?:step|loop|epoch|batch)?:? +\d+%\||generat(?:e|ing) (?:samples|captions|images|predictions)",
+            ),
+            (
+                "data-load",
+                r"running tokenizer|tokeniz(?:ing|ation)|\bmap(?: \(num_proc=\d+\))?:? +\d+%|grouping texts|filter(?: \(num_proc=\d+\))?:? +\d+%|generating \w+ split|pre-?process(?:ing)?\b|building (?:train|valid|test|dataset|index|sample|shuffle|doc)[\w -]*(?:index|dataset|datasets|mapping)?|(?:loading|load|reading|caching|preparing|packing|scanning|concatenating) (?:the )?(?:\w+ )?(?:data ?set|data|shards|images|annotations|corpus)|converting format of dataset|creating (?:index|features)|\bscanning\b[^\n]{0,120}\b(?:images|labels|files|annotations|records)|(?:caching|extracting|computing|precomputing|indexing|verifying|resolving|collecting|counting|parsing|unpacking|resizing)\b[^\n%]{0,60}\b(?:images|latents|labels|features|embeddings|statistics|lengths|files|records|samples|documents|archives?|checksums?|examples|tokens)\b|saving the dataset \(|setting num_proc|concatenate? datasets",
+            ),
             ("download", r"downloading|fetching \d+ files|download(?:ed)? (?:the )?(?:model|dataset|data|shards)"),
-            ("compile", r"\bcompil(?:e|ing|ation)\b|inductor|autotun|building extension module|ninja|jit(?:ting)? |tracing|capturing (?:the )?(?:model|cuda) ?(?:graph)?s?|\bwarming up\b|cuda graph capture|\blowering\b"),
-            ("init", r"loading checkpoint shards|loading (?:pretrained )?(?:model|weights|state dict)|from_pretrained|initializ(?:ing|ed) (?:model|distributed|process group|megatron|deepspeed)|init_process_group|trainable params|number of (?:parameters|params)"),
-            ("train", r"it/s|s/it|\biteration +\d+/|\b(?:step|iter|epoch)\b[^a-z]{0,8}\d+.*\bloss|'loss':|training (?:started|epoch)|tokens/s|samples/s|img/s|images/sec"),
+            (
+                "compile",
+                r"\bcompil(?:e|ing|ation)\b|inductor|autotun|building extension module|ninja|jit(?:ting)? |tracing|capturing (?:the )?(?:model|cuda) ?(?:graph)?s?|\bwarming up\b|cuda graph capture|\blowering\b",
+            ),
+            (
+                "init",
+                r"loading checkpoint shards|loading (?:pretrained )?(?:model|weights|state dict)|from_pretrained|initializ(?:ing|ed) (?:model|distributed|process group|megatron|deepspeed)|init_process_group|trainable params|number of (?:parameters|params)",
+            ),
+            (
+                "train",
+                r"it/s|s/it|\biteration +\d+/|\b(?:step|iter|epoch)\b[^a-z]{0,8}\d+.*\bloss|'loss':|training (?:started|epoch)|tokens/s|samples/s|img/s|images/sec",
+            ),
         )
     )
 
 
 _BAR = re.compile(r"(?P<pct>\d+)%\|[^|]{0,400}\| *(?P<n>\d+)/(?P<total>\d+) \[")
-_COUNT = re.compile(r"(?:\biteration|\bsteps?|\bepoch:? \[\d+\]|\bbatch|\biter)\W{0,4}(?P<n>\d+) ?(?:/|of) ?(?P<total>\d+)", re.IGNORECASE)
-_EPOCH_DONE = re.compile(r"\bepoch\b[^a-z]{0,8}\d*[^a-z]{0,8}(?:finished|done|completed?|ended|took)|(?:end of|finished|completed) epoch|epoch \d+ (?:train )?(?:loss|summary|results)", re.IGNORECASE)
+_COUNT = re.compile(
+    r"(?:\biteration|\bsteps?|\bepoch:? \[\d+\]|\bbatch|\biter)\W{0,4}(?P<n>\d+) ?(?:/|of) ?(?P<total>\d+)",
+    re.IGNORECASE,
+)
+_EPOCH_DONE = re.compile(
+    r"\bepoch\b[^a-z]{0,8}\d*[^a-z]{0,8}(?:finished|done|completed?|ended|took)|(?:end of|finished|completed) epoch|epoch \d+ (?:train )?(?:loss|summary|results)",
+    re.IGNORECASE,
+)
 
 
 def phase_of(message: str) -> str | None:

@@ -5,10 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_CODE = re.compile(r"^\s*(?:import |from \S+ import|def |class |for .*:|while .*:|if .*:|with .*:|return\b|@\w|[\w.\[\]'\"]+(?:, [\w.]+)* = |[\w.]+\()")
+_CODE = re.compile(
+    r"^\s*(?:import |from \S+ import|def |class |for .*:|while .*:|if .*:|with .*:|return\b|@\w|[\w.\[\]'\"]+(?:, [\w.]+)* = |[\w.]+\()"
+)
 _LOG = re.compile(r"^\s*(?:Traceback|File \"|\[|\d{4}-\d\d-\d\d|[A-Z]+:|E\d{4}|W\d{4})")
-_RANK_TEST = re.compile(r"^\s*(?:el)?if\b.*(?:\b\w*rank\w*(?:\(\))?\s*(?:==|in|<)\s*[\[(]?0|\bnot (?:\w+\.)*\w*rank\b|is_(?:main|local_main|master|global_zero|world_process_zero|rank_?(?:0|zero)|local_process_zero|primary)\w*|is_global_zero|on_main_process|main_process\b|rank0\b|process_index\(\)\s*==\s*0)")
-_LOOP = re.compile(r"^\s*(?:async )?(?:for\b.*\b\w*(?:loader|dataset|batches|data_iter|iterator|dl|ds|train|take|dist_dataset)\w*\b.*:|for\b.*\b(?:step|it|i|iteration|batch|_)\b in\b.*:|while\b.*(?:step|iter).*:)")
+_RANK_TEST = re.compile(
+    r"^\s*(?:el)?if\b.*(?:\b\w*rank\w*(?:\(\))?\s*(?:==|in|<)\s*[\[(]?0|\bnot (?:\w+\.)*\w*rank\b|is_(?:main|local_main|master|global_zero|world_process_zero|rank_?(?:0|zero)|local_process_zero|primary)\w*|is_global_zero|on_main_process|main_process\b|rank0\b|process_index\(\)\s*==\s*0)"
+)
+_LOOP = re.compile(
+    r"^\s*(?:async )?(?:for\b.*\b\w*(?:loader|dataset|batches|data_iter|iterator|dl|ds|train|take|dist_dataset)\w*\b.*:|for\b.*\b(?:step|it|i|iteration|batch|_)\b in\b.*:|while\b.*(?:step|iter).*:)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +55,21 @@ def read_code(lines: list[str]) -> list[CodeLine]:
             blocks.pop()
         kinds = [kind for _, kind in blocks]
         loop = max((i for i, k in enumerate(kinds) if k == "loop"), default=-1)
-        result.append(CodeLine(index, text, indent, loop >= 0, "rank" in kinds, "if" in kinds[loop + 1 :] if loop >= 0 else "if" in kinds))
+        result.append(
+            CodeLine(
+                index,
+                text,
+                indent,
+                loop >= 0,
+                "rank" in kinds,
+                "if" in kinds[loop + 1 :] if loop >= 0 else "if" in kinds,
+            )
+        )
         if _RANK_TEST.match(text):
             blocks.append((indent, "rank"))
-        elif _LOOP.match(text) and not re.search(r"\bepochs?\b.*:\s*$|range\(\s*\d?,?\s*(?:\w+\.)*(?:n_?)?(?:num_?)?epochs?\b", text):
+        elif _LOOP.match(text) and not re.search(
+            r"\bepochs?\b.*:\s*$|range\(\s*\d?,?\s*(?:\w+\.)*(?:n_?)?(?:num_?)?epochs?\b", text
+        ):
             blocks.append((indent, "loop"))
         elif re.match(r"\s*(?:if|elif|else)\b.*", text):
             blocks.append((indent, "if"))

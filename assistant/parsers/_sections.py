@@ -1,8 +1,8 @@
 """Which host a part of a pasted text is about: headings and shell prompts that name it.
 
-    == node1                      node1$ pip list
-    2.3.1+cu121                   torch   2.3.1
-    == node2                      [u@node2 ~]$ pip list
+== node1                      node1$ pip list
+2.3.1+cu121                   torch   2.3.1
+== node2                      [u@node2 ~]$ pip list
 """
 
 from __future__ import annotations
@@ -15,12 +15,16 @@ from assistant.intake.document import Document
 
 @cache
 def _heading() -> re.Pattern[str]:
-    return re.compile(r"^\s*(?:={2,}|-{2,}|#{1,4}|\*{2,}|>{2,})\s*(?:host|node|on)?[: ]*(?P<host>[A-Za-z][\w.-]*\d[\w.-]*|head|master|worker)\s*:?\s*(?:={2,}|-{2,}|#+|\*{2,}|<{2,})?\s*$")
+    return re.compile(
+        r"^\s*(?:={2,}|-{2,}|#{1,4}|\*{2,}|>{2,})\s*(?:host|node|on)?[: ]*(?P<host>[A-Za-z][\w.-]*\d[\w.-]*|head|master|worker)\s*:?\s*(?:={2,}|-{2,}|#+|\*{2,}|<{2,})?\s*$"
+    )
 
 
 @cache
 def _prompt() -> re.Pattern[str]:
-    return re.compile(r"^\s*(?:\[?(?:[\w.-]+@)(?P<at>[A-Za-z][\w.-]*)[: ][^$#\]]{0,80}\]?[$#]|(?P<plain>[A-Za-z][\w.-]*\d[\w.-]*)(?::[^$#\s]{0,60})?[$#>])\s+\S")
+    return re.compile(
+        r"^\s*(?:\[?(?:[\w.-]+@)(?P<at>[A-Za-z][\w.-]*)[: ][^$#\]]{0,80}\]?[$#]|(?P<plain>[A-Za-z][\w.-]*\d[\w.-]*)(?::[^$#\s]{0,60})?[$#>])\s+\S"
+    )
 
 
 def section_hosts(document: Document) -> list[str | None]:

@@ -106,7 +106,9 @@ def _is_option(token: str) -> bool:
 
 @cache
 def _assignment() -> re.Pattern[str]:
-    return re.compile(r"""^\s*(?:export\s+|declare\s+-x\s+|readonly\s+)?([A-Za-z_]\w*)=("[^"$`]*"|'[^']*'|[^\s;"'$`(]+)\s*(?:;|#|$|&&)""")
+    return re.compile(
+        r"""^\s*(?:export\s+|declare\s+-x\s+|readonly\s+)?([A-Za-z_]\w*)=("[^"$`]*"|'[^']*'|[^\s;"'$`(]+)\s*(?:;|#|$|&&)"""
+    )
 
 
 def variables(document: Document) -> dict[str, str]:

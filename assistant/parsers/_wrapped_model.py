@@ -59,6 +59,9 @@ def runs_on_one_rank(program: list[CodeLine]) -> CodeLine | None:
             params, body = bodies[call["name"]]
             handed_over = any(re.search(rf"(?<![\w.]){re.escape(name)}\s*[,)]", call["args"]) for name in names)
             inside = any(_used(name).search(b.text) for name in names - params for b in body)
-            if inside or (handed_over and any(re.search(r"(?<![\w.])(?:model|net|network|encoder|module)\(", b.text) for b in body)):
+            if inside or (
+                handed_over
+                and any(re.search(r"(?<![\w.])(?:model|net|network|encoder|module)\(", b.text) for b in body)
+            ):
                 return line
     return None

@@ -21,9 +21,20 @@ from assistant.facts import Fact
 from assistant.intake.document import Document
 
 NAME = "communication summary"
-TRIGGERS = ("ncclDevKernel", "ncclKernel", "Message Size", "bwd_allreduce", "grads-sync", "grads-all-reduce", "grads-reduce-scatter", "overlap_pctg")
+TRIGGERS = (
+    "ncclDevKernel",
+    "ncclKernel",
+    "Message Size",
+    "bwd_allreduce",
+    "grads-sync",
+    "grads-all-reduce",
+    "grads-reduce-scatter",
+    "overlap_pctg",
+)
 
-_NSYS = re.compile(r"^\s*(?P<share>\d{1,3}\.\d)\s+(?P<total>[\d,]{4,})\s+(?P<count>[\d,]+)\s+(?P<mean>[\d,]+\.\d)\s.*?(?P<name>nccl(?:Dev)?Kernel\w*)")
+_NSYS = re.compile(
+    r"^\s*(?P<share>\d{1,3}\.\d)\s+(?P<total>[\d,]{4,})\s+(?P<count>[\d,]+)\s+(?P<mean>[\d,]+\.\d)\s.*?(?P<name>nccl(?:Dev)?Kernel\w*)"
+)
 _SIZE = re.compile(r"^\s+(?P<n>[\d.]+) (?P<u>B|[KMG]i?B)\s+(?P<count>\d+)\s+(?P<total>[\d.]+)\s+(?P<mean>[\d.]+)")
 _BYTES = {"B": 1.0, "K": 1024.0, "M": 1024.0**2, "G": 1024.0**3}
 _TIMER = re.compile(r"(?P<name>[a-z][\w-]*): (?P<ms>\d+(?:\.\d+)?)")
@@ -46,7 +57,11 @@ def _nsys(document: Document) -> Iterator[Fact]:
             continue
         first = index if first is None else first
         share += float(found["share"]) / 100
-        small = small or (int(found["count"].replace(",", "")) >= _MANY and float(found["mean"].replace(",", "")) < 1e5 and float(found["share"]) >= 10)
+        small = small or (
+            int(found["count"].replace(",", "")) >= _MANY
+            and float(found["mean"].replace(",", "")) < 1e5
+            and float(found["share"]) >= 10
+        )
     if first is not None:
         yield Fact("trace.comm_share", round(min(share, 1.0), 3), document.origin(first, "tool"))
         if small:
@@ -81,7 +96,10 @@ def _timers(document: Document) -> Iterator[Fact]:
             continue
         timers = {m["name"]: float(m["ms"]) for m in _TIMER.finditer(line)}
         if "bwd_allreduce_microstep" in timers:
-            exchange, whole = timers["bwd_allreduce_microstep"], timers.get("fwd_microstep", 0.0) + timers.get("bwd_microstep", 0.0)
+            exchange, whole = (
+                timers["bwd_allreduce_microstep"],
+                timers.get("fwd_microstep", 0.0) + timers.get("bwd_microstep", 0.0),
+            )
         else:
             names = [n for n in timers if re.fullmatch(r"(?:all-)?grads-(?:sync|all-reduce|reduce-scatter)", n)]
             exchange, whole = max((timers[n] for n in names), default=0.0), timers.get("forward-backward", 0.0)

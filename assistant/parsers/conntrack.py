@@ -1,10 +1,10 @@
 r"""Connection tracking and listen queues: fill of the conntrack table, `conntrack -S`, listen overflows of `nstat`.
 
-    $ cat /proc/sys/net/netfilter/nf_conntrack_count /proc/sys/net/netfilter/nf_conntrack_max
-    262144
-    262144
-    cpu=0 found=11 invalid=9912 insert=0 insert_failed=20112 drop=20112 early_drop=0 error=0
-    TcpExtListenOverflows           21877              0.0
+$ cat /proc/sys/net/netfilter/nf_conntrack_count /proc/sys/net/netfilter/nf_conntrack_max
+262144
+262144
+cpu=0 found=11 invalid=9912 insert=0 insert_failed=20112 drop=20112 early_drop=0 error=0
+TcpExtListenOverflows           21877              0.0
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ def parse(document: Document) -> Iterable[Fact]:
         dropped = re.search(r"\binsert_failed=(?P<n>\d+) drop=(?P<d>\d+)", line)
         if dropped and int(dropped["d"]) > 100:
             yield Fact("kernel.table_full", "conntrack", origin, subject)
-        overflow = re.match(r"^TcpExtListenOverflows\s+(?P<n>\d+)", line) or re.match(r"^(?P<n>\d+) times the listen queue of a socket overflowed", line)
+        overflow = re.match(r"^TcpExtListenOverflows\s+(?P<n>\d+)", line) or re.match(
+            r"^(?P<n>\d+) times the listen queue of a socket overflowed", line
+        )
         if overflow and int(overflow["n"]) > 0:
             yield Fact("port.listen_overflows", int(overflow["n"]), origin, subject)

@@ -1,9 +1,9 @@
 r"""`gdscheck -p` of GPUDirect Storage, and types of IOMMU groups in /sys: whether ACS and IOMMU stand in the way of peer traffic.
 
-    Found ACS enabled for switch 0000:64:00.0
-    IOMMU: enabled
-    $ cat /sys/kernel/iommu_groups/18/type
-    DMA-FQ
+Found ACS enabled for switch 0000:64:00.0
+IOMMU: enabled
+$ cat /sys/kernel/iommu_groups/18/type
+DMA-FQ
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ def parse(document: Document) -> Iterable[Fact]:
         origin, subject = document.origin(index, "tool"), host_subject(hosts[index])
         if re.search(r"\bACS enabled for switch\b", line):
             yield Fact("pcie.acs_on", True, origin, subject)
-        state = re.search(r"^IOMMU: (?P<a>enabled|disabled|[Pp]ass-?through)\b|IOMMU State: (?P<b>Enabled|Disabled|Pass-?through)\b", line)
+        state = re.search(
+            r"^IOMMU: (?P<a>enabled|disabled|[Pp]ass-?through)\b|IOMMU State: (?P<b>Enabled|Disabled|Pass-?through)\b",
+            line,
+        )
         if state:
             word = (state["a"] or state["b"]).lower()
             yield Fact("kernel.iommu", {"enabled": "on", "disabled": "off"}.get(word, "pt"), origin, subject)

@@ -1,8 +1,8 @@
 r"""`dcgmi diag`, `dcgmi health` and exporter metrics: what NVIDIA's data-centre manager found.
 
-    | PCIe                      | Fail - GPU: 3                                  |
-    | Diagnostic                | Fail                                           |
-    DCGM_FI_DEV_XID_ERRORS{gpu="3",...} 79
+| PCIe                      | Fail - GPU: 3                                  |
+| Diagnostic                | Fail                                           |
+DCGM_FI_DEV_XID_ERRORS{gpu="3",...} 79
 """
 
 from __future__ import annotations
@@ -59,11 +59,17 @@ def parse(document: Document) -> Iterable[Fact]:
                     continue
                 who = gpu_subject(host[1] if host else hosts[index], gpu[1] if gpu else 0)
                 if key == "gpu.throttle":
-                    yield from (Fact(key, reason, document.origin(index, "tool"), who) for reason in _reasons(found["metric"], value))
+                    yield from (
+                        Fact(key, reason, document.origin(index, "tool"), who)
+                        for reason in _reasons(found["metric"], value)
+                    )
                     continue
                 yield Fact(key, int(value) if key in WHOLE else value, document.origin(index, "tool"), who)
         elif "Overall Health" in line and re.search(r"Failure|Warning", line):
-            yield from (Fact("gpu.dcgm_failed", name, document.origin(at, "tool"), subject) for name, at in _health(document, index))
+            yield from (
+                Fact("gpu.dcgm_failed", name, document.origin(at, "tool"), subject)
+                for name, at in _health(document, index)
+            )
         named = re.match(r"\|[\s>-]*(?P<test>[A-Za-z][\w ./-]*?)\s*\|", line)
         test = named["test"] if named else test
 
@@ -76,6 +82,8 @@ def _reasons(metric: str, value: float) -> list[str]:
 
 def _health(document: Document, index: int) -> list[tuple[str, int]]:
     """The systems that the health report complains about; 'health' where it names none."""
-    pattern = re.compile(r"(?P<name>thermal|power|pcie|nvlink|memory|inforom|sm|driver)\b.{0,20}\|\s*(?:Warning|Failure)", re.IGNORECASE)
+    pattern = re.compile(
+        r"(?P<name>thermal|power|pcie|nvlink|memory|inforom|sm|driver)\b.{0,20}\|\s*(?:Warning|Failure)", re.IGNORECASE
+    )
     found = [(pattern.search(text), at) for at, text in enumerate(document.lines[index + 1 : index + 40], index + 1)]
     return [(f"health {m['name'].lower()}", at) for m, at in found if m] or [("health", index)]

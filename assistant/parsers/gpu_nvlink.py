@@ -1,8 +1,8 @@
 r"""`nvidia-smi nvlink -s`, `-e` and the NVLink part of DCGM: which links are up, at which rate, with how many errors.
 
-    GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-...)
-         Link 0: 26.562 GB/s
-         Link 1: <inactive>
+GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-...)
+     Link 0: 26.562 GB/s
+     Link 1: <inactive>
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ def parse(document: Document) -> Iterable[Fact]:
     gpus: list[_Gpu] = []
     heading = re.compile(r"^GPU (?P<index>\d+):")
     state = re.compile(r"^Link (?P<link>\d+):\s+(?:(?P<rate>[\d.]+) GB/s|<?(?P<off>inactive)>?)\s*$", re.IGNORECASE)
-    counter = re.compile(r"^Link (?P<link>\d+): (?P<what>(?:Replay|Recovery|CRC (?:FLIT|Data)?|CRC|Effective|Symbol) ?Errors?[^:]*): (?P<n>\d+)", re.IGNORECASE)
+    counter = re.compile(
+        r"^Link (?P<link>\d+): (?P<what>(?:Replay|Recovery|CRC (?:FLIT|Data)?|CRC|Effective|Symbol) ?Errors?[^:]*): (?P<n>\d+)",
+        re.IGNORECASE,
+    )
     for index, text in enumerate(document.lines):
         line = text.strip()
         found = heading.match(line)

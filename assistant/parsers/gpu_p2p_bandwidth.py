@@ -1,10 +1,10 @@
 r"""`p2pBandwidthLatencyTest` of the CUDA samples (and matrices of nvbandwidth): bandwidth of each pair of GPUs.
 
-    Device=0 CANNOT Access Peer Device=1
-    Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)
-       D\D     0      1
-         0 1654.31  21.54
-         1  21.60 1659.57
+Device=0 CANNOT Access Peer Device=1
+Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)
+   D\D     0      1
+     0 1654.31  21.54
+     1  21.60 1659.57
 """
 
 from __future__ import annotations
@@ -18,7 +18,18 @@ from assistant.intake.document import Document
 from assistant.parsers._device import gpu_subject, host_subject, hosts_by_line
 
 NAME = "p2pBandwidthLatencyTest"
-TRIGGERS = ("P2P=Enabled", "P2P=Disabled", "CANNOT Access Peer", "memcpy CE GPU", "memcpy CE CPU", "Peer access from", "P2P Connectivity Matrix", "can_device_access_peer", "CNS", "Chipset not supported")
+TRIGGERS = (
+    "P2P=Enabled",
+    "P2P=Disabled",
+    "CANNOT Access Peer",
+    "memcpy CE GPU",
+    "memcpy CE CPU",
+    "Peer access from",
+    "P2P Connectivity Matrix",
+    "can_device_access_peer",
+    "CNS",
+    "Chipset not supported",
+)
 
 #: Below this share of the bandwidth through host memory, a peer-to-peer path is the slow one.
 SLOWER = 0.6
@@ -38,26 +49,45 @@ def parse(document: Document) -> Iterable[Fact]:
         if delay:
             worst = max((float(c) for n, c in enumerate(delay["cells"].split()) if n != int(delay["row"])), default=0.0)
             latency = max(latency, (worst, index)) if latency else (worst, index)
-        found = re.match(r"Device[= ](\d+) CAN ?NOT Access Peer Device[= ](\d+)", line) or re.match(r"> Peer access from .*\(GPU(\d+)\) -> .*\(GPU(\d+)\) : No", line)
+        found = re.match(r"Device[= ](\d+) CAN ?NOT Access Peer Device[= ](\d+)", line) or re.match(
+            r"> Peer access from .*\(GPU(\d+)\) -> .*\(GPU(\d+)\) : No", line
+        )
         if found:
-            yield Fact("gpu.p2p_no_access", f"GPU{found[1]}-GPU{found[2]}", document.origin(index, "tool"), host_subject(hosts[index]))
+            yield Fact(
+                "gpu.p2p_no_access",
+                f"GPU{found[1]}-GPU{found[2]}",
+                document.origin(index, "tool"),
+                host_subject(hosts[index]),
+            )
             continue
         if "memcpy CE CPU" in line and "bandwidth (GB/s)" in line:
             title = None
             yield from _host_copies(document, index, hosts[index])
             continue
-        pair = re.match(r"^GPU(?P<own>\d+)\s+(?P<cells>(?:X|OK|CNS|GNS|TNS|NS|DR|U)(?:\s+(?:X|OK|CNS|GNS|TNS|NS|DR|U))+)$", line)
+        pair = re.match(
+            r"^GPU(?P<own>\d+)\s+(?P<cells>(?:X|OK|CNS|GNS|TNS|NS|DR|U)(?:\s+(?:X|OK|CNS|GNS|TNS|NS|DR|U))+)$", line
+        )
         if pair:
             for other, cell in enumerate(pair["cells"].split()):
                 if cell in ("CNS", "GNS", "TNS", "NS", "DR"):
-                    yield Fact("gpu.p2p_no_access", f"GPU{pair['own']}-GPU{other}", document.origin(index, "tool"), host_subject(hosts[index]))
+                    yield Fact(
+                        "gpu.p2p_no_access",
+                        f"GPU{pair['own']}-GPU{other}",
+                        document.origin(index, "tool"),
+                        host_subject(hosts[index]),
+                    )
                     break
             continue
         asked = re.search(r"can_device_access_peer\((?P<a>\d), ?(?P<b>\d)\)(?P<rest>.*)$", line)
         if asked:
             after = asked["rest"] + " " + (document.lines[index + 1] if index + 1 < len(document.lines) else "")
             if re.match(r"\W*False\b", after):
-                yield Fact("gpu.p2p_no_access", f"GPU{asked['a']}-GPU{asked['b']}", document.origin(index, "tool"), host_subject(hosts[index]))
+                yield Fact(
+                    "gpu.p2p_no_access",
+                    f"GPU{asked['a']}-GPU{asked['b']}",
+                    document.origin(index, "tool"),
+                    host_subject(hosts[index]),
+                )
             continue
         if "Matrix (GB/s)" in line or ("memcpy CE GPU" in line and "GB/s" in line):
             title = (line, index)
@@ -75,7 +105,9 @@ def parse(document: Document) -> Iterable[Fact]:
             else:
                 tables.append((title[0], title[1], values))
     if latency:
-        yield Fact("gpu.p2p_latency_max_us", latency[0], document.origin(latency[1], "tool"), host_subject(hosts[latency[1]]))
+        yield Fact(
+            "gpu.p2p_latency_max_us", latency[0], document.origin(latency[1], "tool"), host_subject(hosts[latency[1]])
+        )
     yield from _slower_than_staged(document, tables)
     for name, index, values in tables:
         if not values:
@@ -97,7 +129,12 @@ def _host_copies(document: Document, index: int, host: str | None) -> Iterator[F
             middle = median(rates) if len(rates) > 2 else max(rates)
             for gpu, rate in enumerate(rates):
                 if rate < 0.7 * middle:
-                    yield Fact("gpu.h2d_odd", f"{rate:g} GB/s (peers {middle:g} GB/s)", document.origin(at, "tool"), gpu_subject(host, gpu))
+                    yield Fact(
+                        "gpu.h2d_odd",
+                        f"{rate:g} GB/s (peers {middle:g} GB/s)",
+                        document.origin(at, "tool"),
+                        gpu_subject(host, gpu),
+                    )
             return
 
 

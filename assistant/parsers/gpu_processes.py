@@ -1,8 +1,8 @@
 r"""Programs on each GPU, from `nvidia-smi pmon`, the table of `nvidia-smi` and `--query-compute-apps`: one that does not belong.
 
-    # gpu         pid  type    sm    mem    enc    dec    command
-        3      51203     C     52     22      -      -    python
-        3      88410     C     47     14      -      -    ollama_llama_se
+# gpu         pid  type    sm    mem    enc    dec    command
+    3      51203     C     52     22      -      -    python
+    3      88410     C     47     14      -      -    ollama_llama_se
 """
 
 from __future__ import annotations
@@ -19,14 +19,18 @@ NAME = "programs on the GPUs"
 TRIGGERS = ("# gpu  ", "MiB |")
 
 #: Programs that are no rival for the GPU.
-_HARMLESS = re.compile(r"(?i)xorg|gnome|kwin|plasma|firefox|chrome|dcgm|nv-host|nvidia-|mps|compiz|xwayland|code|\bsnap\b")
+_HARMLESS = re.compile(
+    r"(?i)xorg|gnome|kwin|plasma|firefox|chrome|dcgm|nv-host|nvidia-|mps|compiz|xwayland|code|\bsnap\b"
+)
 
 
 @cache
 def _rows() -> tuple[re.Pattern[str], ...]:
     return (
         re.compile(r"^\s*(?P<gpu>\d{1,2})\s+(?P<pid>\d{2,8})\s+C\s+(?:(?:\d+|-)\s+)+(?P<name>[A-Za-z./_][\w./-]*)\s*$"),
-        re.compile(r"^\|\s+(?P<gpu>\d{1,2})\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(?P<pid>\d{2,8})\s+C\s+(?P<name>\S.*?)\s+(?P<mem>\d+)MiB\s*\|"),
+        re.compile(
+            r"^\|\s+(?P<gpu>\d{1,2})\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(?P<pid>\d{2,8})\s+C\s+(?P<name>\S.*?)\s+(?P<mem>\d+)MiB\s*\|"
+        ),
     )
 
 

@@ -1,11 +1,11 @@
 r"""Columns of `nvidia-smi --query-gpu=... --format=csv` and of `nvidia-smi dmon` and `pmon`.
 
-    index, name, pstate, clocks.current.sm [MHz], clocks.max.sm [MHz], power.draw [W], clocks_throttle_reasons.active
-    0, NVIDIA A100-SXM4-80GB, P0, 1410 MHz, 1410 MHz, 388.12 W, 0x0000000000000004
+index, name, pstate, clocks.current.sm [MHz], clocks.max.sm [MHz], power.draw [W], clocks_throttle_reasons.active
+0, NVIDIA A100-SXM4-80GB, P0, 1410 MHz, 1410 MHz, 388.12 W, 0x0000000000000004
 
-    # gpu    pwr  gtemp  mtemp     sm    mem    enc    dec   mclk   pclk
-    # Idx      W      C      C      %      %      %      %    MHz    MHz
-        0    389     61     70     99     41      0      0   1593   1410
+# gpu    pwr  gtemp  mtemp     sm    mem    enc    dec   mclk   pclk
+# Idx      W      C      C      %      %      %      %    MHz    MHz
+    0    389     61     70     99     41      0      0   1593   1410
 """
 
 from __future__ import annotations
@@ -19,7 +19,17 @@ from assistant.intake.document import Document
 from assistant.parsers._device import gpu_subject, hosts_by_line, number
 
 NAME = "nvidia-smi --query-gpu"
-TRIGGERS = ("index, ", "name, ", "pstate", "# gpu ", "temperature.gpu", "utilization.gpu", "power.draw", "pcie.link", "# gpu\t")
+TRIGGERS = (
+    "index, ",
+    "name, ",
+    "pstate",
+    "# gpu ",
+    "temperature.gpu",
+    "utilization.gpu",
+    "power.draw",
+    "pcie.link",
+    "# gpu\t",
+)
 
 COLUMNS = {
     "clocks.current.sm": "gpu.sm_clock_mhz",
@@ -51,8 +61,23 @@ COLUMNS = {
     "ecc.errors.corrected.volatile.total": "gpu.ecc_corrected",
 }
 WHOLE = ("gpu.pcie_", "gpu.ecc_")
-DMON = {"pwr": "gpu.power_w", "gtemp": "gpu.temp_c", "temp": "gpu.temp_c", "mtemp": "gpu.mem_temp_c", "sm": "gpu.util", "pclk": "gpu.sm_clock_mhz", "fb": "gpu.mem_used_mib"}
-BITS = ((0x02, "app_clocks"), (0x04, "sw_power_cap"), (0x08, "hw_slowdown"), (0x20, "sw_thermal"), (0x40, "hw_thermal"), (0x80, "hw_power_brake"))
+DMON = {
+    "pwr": "gpu.power_w",
+    "gtemp": "gpu.temp_c",
+    "temp": "gpu.temp_c",
+    "mtemp": "gpu.mem_temp_c",
+    "sm": "gpu.util",
+    "pclk": "gpu.sm_clock_mhz",
+    "fb": "gpu.mem_used_mib",
+}
+BITS = (
+    (0x02, "app_clocks"),
+    (0x04, "sw_power_cap"),
+    (0x08, "hw_slowdown"),
+    (0x20, "sw_thermal"),
+    (0x40, "hw_thermal"),
+    (0x80, "hw_power_brake"),
+)
 FLAGS = {
     "hw_slowdown": "hw_slowdown",
     "hw_thermal_slowdown": "hw_thermal",
@@ -83,7 +108,9 @@ def parse(document: Document) -> Iterable[Fact]:
         cells = [cell.strip() for cell in line.split(",")]
         if len(cells) > 1:
             names = [_unit().sub("", cell) for cell in cells]
-            if sum(name in COLUMNS or name in ("index", "name", "pstate", "uuid") or "_reasons." in name for name in names) >= max(1, len(names) // 2):
+            if sum(
+                name in COLUMNS or name in ("index", "name", "pstate", "uuid") or "_reasons." in name for name in names
+            ) >= max(1, len(names) // 2):
                 header, dmon, row = names, None, 0
                 continue
             if header and len(cells) == len(header):
@@ -98,7 +125,9 @@ def parse(document: Document) -> Iterable[Fact]:
                 dmon = None
 
 
-def _csv(header: list[str], cells: list[str], document: Document, index: int, host: str | None, row: int) -> Iterator[Fact]:
+def _csv(
+    header: list[str], cells: list[str], document: Document, index: int, host: str | None, row: int
+) -> Iterator[Fact]:
     values = dict(zip(header, cells, strict=True))
     subject = gpu_subject(host, values["index"] if values.get("index", "").isdigit() else row)
     origin = document.origin(index, "tool")

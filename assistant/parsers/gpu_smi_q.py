@@ -1,14 +1,14 @@
 r"""`nvidia-smi -q`, whole or with -d PERFORMANCE, CLOCK, POWER, TEMPERATURE, ECC, PAGE_RETIREMENT, ROW_REMAPPER.
 
-    GPU 00000000:07:00.0
-        Clocks Event Reasons
-            SW Power Cap                      : Not Active
-            HW Slowdown                       : Active
-                HW Thermal Slowdown           : Active
-        GPU Power Readings
-            Power Draw                        : 412.31 W
-            Current Power Limit               : 400.00 W
-            Default Power Limit               : 700.00 W
+GPU 00000000:07:00.0
+    Clocks Event Reasons
+        SW Power Cap                      : Not Active
+        HW Slowdown                       : Active
+            HW Thermal Slowdown           : Active
+    GPU Power Readings
+        Power Draw                        : 412.31 W
+        Current Power Limit               : 400.00 W
+        Default Power Limit               : 700.00 W
 """
 
 from __future__ import annotations
@@ -22,7 +22,20 @@ from assistant.intake.document import Document
 from assistant.parsers._device import gpu_subject, host_subject, hosts_by_line, number
 
 NAME = "nvidia-smi -q"
-TRIGGERS = ("NVSMI LOG", "Attached GPUs", "Clocks Event Reasons", "Clocks Throttle Reasons", "HW Thermal Slowdown", "Row Remapper", "PCIe Generation", "Link Width", " Fabric\n", "Remapped Rows", "Applications Clocks", "Max Clocks")
+TRIGGERS = (
+    "NVSMI LOG",
+    "Attached GPUs",
+    "Clocks Event Reasons",
+    "Clocks Throttle Reasons",
+    "HW Thermal Slowdown",
+    "Row Remapper",
+    "PCIe Generation",
+    "Link Width",
+    " Fabric\n",
+    "Remapped Rows",
+    "Applications Clocks",
+    "Max Clocks",
+)
 
 THROTTLE = {
     "hw slowdown": "hw_slowdown",
@@ -120,7 +133,9 @@ def _entry(label: str, value: str, parents: list[str], subject: Subject) -> Iter
         yield "gpu.pstate", value, subject
     elif label == "persistence mode":
         yield "gpu.persistence", value == "Enabled", subject
-    elif label in ("gpu reset status", "reset required", "gpu recovery action") or (label == "pending" and parents[-1:] in (["remapped rows"], ["row remapper"])):
+    elif label in ("gpu reset status", "reset required", "gpu recovery action") or (
+        label == "pending" and parents[-1:] in (["remapped rows"], ["row remapper"])
+    ):
         if label == "pending":
             yield "gpu.remap_pending", value == "Yes", subject
         elif value not in ("No", "None", "N/A", ""):

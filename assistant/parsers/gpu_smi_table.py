@@ -31,7 +31,9 @@ Key = tuple[str | None, int]
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
     return {
-        "version": re.compile(r"NVIDIA-SMI\s+(?P<smi>[\d.]+)\s+Driver Version:\s*(?P<driver>[\d.]+)(?:\s+CUDA Version:\s*(?P<cuda>[\d.]+))?"),
+        "version": re.compile(
+            r"NVIDIA-SMI\s+(?P<smi>[\d.]+)\s+Driver Version:\s*(?P<driver>[\d.]+)(?:\s+CUDA Version:\s*(?P<cuda>[\d.]+))?"
+        ),
         "name": re.compile(
             r"^\|\s+(?P<index>\d{1,3})\s+(?P<name>\S.*?\S)\s+(?P<pm>On|Off|Enabled|Disabled|N/A)\s*\|"
             r"\s*(?P<bus>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)\s+\S+\s*\|\s*(?P<ecc>\d+|N/A|Off|ERR!|\S+)\s*\|"
@@ -60,7 +62,14 @@ def parse(document: Document) -> Iterable[Fact]:
         if "|" not in text:
             heading = patterns["list"].match(text)
             if heading:
-                facts.append(Fact("gpu.name", heading["name"], document.origin(index, "tool"), gpu_subject(hosts[index], heading["index"])))
+                facts.append(
+                    Fact(
+                        "gpu.name",
+                        heading["name"],
+                        document.origin(index, "tool"),
+                        gpu_subject(hosts[index], heading["index"]),
+                    )
+                )
             continue
         start = text.find("|")
         line = text[start:]
@@ -91,7 +100,9 @@ def parse(document: Document) -> Iterable[Fact]:
             continue
         found = patterns["mig"].search(line.rstrip())
         if found and current is not None:
-            facts.append(Fact("gpu.mig", found["mig"] == "Enabled", document.origin(index, "tool"), gpu_subject(host, current)))
+            facts.append(
+                Fact("gpu.mig", found["mig"] == "Enabled", document.origin(index, "tool"), gpu_subject(host, current))
+            )
             current = None
     for host, indices in listed.items():
         facts.append(Fact("gpu.count", len(indices), first[host], host_subject(host)))
@@ -113,7 +124,12 @@ def _named(found: re.Match[str], origin: Origin, host: str | None, index: int) -
 def _state(found: re.Match[str], origin: Origin, host: str | None, index: int) -> Iterator[Fact]:
     subject = gpu_subject(host, index)
     values: list[tuple[str, Value]] = []
-    for group, key in (("temp", "gpu.temp_c"), ("power", "gpu.power_w"), ("cap", "gpu.power_cap_w"), ("util", "gpu.util")):
+    for group, key in (
+        ("temp", "gpu.temp_c"),
+        ("power", "gpu.power_w"),
+        ("cap", "gpu.power_cap_w"),
+        ("util", "gpu.util"),
+    ):
         digits = found[group].rstrip("CW%")
         if digits.isdigit():
             values.append((key, float(digits)))

@@ -1,9 +1,9 @@
 r"""`nvidia-smi topo -m` and `topo -p2p`: how GPUs and NICs of a host are connected.
 
-     GPU0 GPU1 NIC0 CPU Affinity NUMA Affinity GPU NUMA ID
-    GPU0  X  NV18 PXB 0-55,112-167 0  N/A
-    GPU1 NV18  X  SYS 56-111,168-223 1  N/A
-    NIC0 PXB SYS  X
+ GPU0 GPU1 NIC0 CPU Affinity NUMA Affinity GPU NUMA ID
+GPU0  X  NV18 PXB 0-55,112-167 0  N/A
+GPU1 NV18  X  SYS 56-111,168-223 1  N/A
+NIC0 PXB SYS  X
 """
 
 from __future__ import annotations
@@ -135,7 +135,11 @@ def _distances(matrix: Matrix, document: Document) -> Iterator[Fact]:
         if weak and len(pairs) > 3 and 2 * len(weak) < len(pairs) and most > 4:
             a, b, c = weak[0]
             yield Fact("topo.nvlink_missing_pair", f"{a}-{b} ({c} where others have NV{most})", origin, subject)
-    best = [min((matrix.cells.get((g, n), "") for n in matrix.nics), key=lambda c: rank_of(c) if rank_of(c) >= 0 else 99) for g in matrix.gpus if matrix.nics]
+    best = [
+        min((matrix.cells.get((g, n), "") for n in matrix.nics), key=lambda c: rank_of(c) if rank_of(c) >= 0 else 99)
+        for g in matrix.gpus
+        if matrix.nics
+    ]
     good = [kind_of(c) for c in best if rank_of(c) >= 0]
     if good:
         yield Fact("topo.gpu_nic", max(good, key=rank_of), origin, subject)

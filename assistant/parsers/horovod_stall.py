@@ -32,7 +32,12 @@ def parse(document: Document) -> Iterable[Fact]:
     first: int | None = None
     inside = 0
     for index, line in enumerate(document.lines):
-        if "submitted to be reduced" in line or "Missing ranks" in line or "Stalled ops" in line or "issing ranks:" in line:
+        if (
+            "submitted to be reduced" in line
+            or "Missing ranks" in line
+            or "Stalled ops" in line
+            or "issing ranks:" in line
+        ):
             inside = 200
             first = index if first is None else first
         if inside <= 0:
@@ -69,6 +74,10 @@ def _kind(tensors: set[str]) -> str:
         ("broadcast", r"broadcast|bcast|parameters|optimizer_state"),
         ("gradients", r"grad|allreduce|Optimizer"),
     ):
-        if sum(1 for t in tensors if re.search(pattern, t, re.IGNORECASE) and not (name == "metrics" and "grad" in t.lower())) * 2 > len(tensors):
+        if sum(
+            1
+            for t in tensors
+            if re.search(pattern, t, re.IGNORECASE) and not (name == "metrics" and "grad" in t.lower())
+        ) * 2 > len(tensors):
             return name
     return "other"

@@ -1,9 +1,9 @@
 r"""One benchmark run under different CPU bindings, with different results.
 
-    $ numactl -C 64 ./bandwidthTest --memory=pinned --htod --device=0
-       32000000			12.3
-    $ numactl -N 1 iperf3 -c gpu02 -P 4
-    [SUM]   0.00-10.00  sec   113 GBytes  97.1 Gbits/sec                  receiver
+$ numactl -C 64 ./bandwidthTest --memory=pinned --htod --device=0
+   32000000			12.3
+$ numactl -N 1 iperf3 -c gpu02 -P 4
+[SUM]   0.00-10.00  sec   113 GBytes  97.1 Gbits/sec                  receiver
 """
 
 from __future__ import annotations
@@ -18,8 +18,12 @@ from assistant.parsers._device import host_subject, hosts_by_line
 NAME = "benchmark under several bindings"
 TRIGGERS = ("numactl", "taskset")
 
-_COMMAND = re.compile(r"^\s*(?:\S*[$#>] ?)?(?P<bind>(?:numactl|taskset)\s+(?:(?:-\S+|--\S+|0x[\da-f]+|[\d,-]+)\s+)+)?(?P<program>(?:\S*/)?[\w.-]*(?:bandwidth|iperf|_bw|_perf|bench|memcpy)[\w.-]*)\b")
-_FIGURE = re.compile(r"^\s*\d{5,}\s+(?P<cuda>\d+\.\d+)\s*$|^\s*\d+\s+\d+\s+[\d.]+\s+(?P<perftest>\d+\.\d+)\s+[\d.]+\s*$|(?P<iperf>\d+(?:\.\d+)?) Gbits/sec|Avg bus bandwidth\s*:\s*(?P<nccl>\d+\.\d+)")
+_COMMAND = re.compile(
+    r"^\s*(?:\S*[$#>] ?)?(?P<bind>(?:numactl|taskset)\s+(?:(?:-\S+|--\S+|0x[\da-f]+|[\d,-]+)\s+)+)?(?P<program>(?:\S*/)?[\w.-]*(?:bandwidth|iperf|_bw|_perf|bench|memcpy)[\w.-]*)\b"
+)
+_FIGURE = re.compile(
+    r"^\s*\d{5,}\s+(?P<cuda>\d+\.\d+)\s*$|^\s*\d+\s+\d+\s+[\d.]+\s+(?P<perftest>\d+\.\d+)\s+[\d.]+\s*$|(?P<iperf>\d+(?:\.\d+)?) Gbits/sec|Avg bus bandwidth\s*:\s*(?P<nccl>\d+\.\d+)"
+)
 
 
 def parse(document: Document) -> Iterable[Fact]:
@@ -43,4 +47,9 @@ def parse(document: Document) -> Iterable[Fact]:
             continue
         low, high = min(runs.values()), max(runs.values())
         if low[0] > 0 and high[0] >= 1.25 * low[0]:
-            yield Fact("numa.bench_differs", f"{program}: {low[0]:g} against {high[0]:g}", document.origin(low[1], "tool"), host_subject(hosts[low[1]]))
+            yield Fact(
+                "numa.bench_differs",
+                f"{program}: {low[0]:g} against {high[0]:g}",
+                document.origin(low[1], "tool"),
+                host_subject(hosts[low[1]]),
+            )

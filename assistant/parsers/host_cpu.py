@@ -1,10 +1,10 @@
 r"""`lscpu`, `numactl`, `taskset`, `numastat`, affinity dumps, load averages and OMP settings.
 
-    CPU(s):                          256
-    NUMA node0 CPU(s):               0-63,128-191
-    policy: bind
-    pid 40211's current affinity list: 0
-    load average: 412.10, 398.22, 350.01
+CPU(s):                          256
+NUMA node0 CPU(s):               0-63,128-191
+policy: bind
+pid 40211's current affinity list: 0
+load average: 412.10, 398.22, 350.01
 """
 
 from __future__ import annotations
@@ -18,8 +18,26 @@ from assistant.parsers._device import host_subject, hosts_by_line
 
 NAME = "lscpu, numactl, taskset"
 TRIGGERS = (
-    "CPU(s):", "Model name:", "physcpubind", "available: ", "affinity", "numa_miss", "Cpus_allowed", "load average", "OMP_NUM_THREADS", "NumCPUs=", "%Cpu(s)", "sched_getaffinity", "cpu-bind", "NUMA node",
-    "node-load", "suggested max number of worker", "/proc/loadavg", "Average:     all", "nproc", " CPU\n",
+    "CPU(s):",
+    "Model name:",
+    "physcpubind",
+    "available: ",
+    "affinity",
+    "numa_miss",
+    "Cpus_allowed",
+    "load average",
+    "OMP_NUM_THREADS",
+    "NumCPUs=",
+    "%Cpu(s)",
+    "sched_getaffinity",
+    "cpu-bind",
+    "NUMA node",
+    "node-load",
+    "suggested max number of worker",
+    "/proc/loadavg",
+    "Average:     all",
+    "nproc",
+    " CPU\n",
 )
 
 
@@ -58,9 +76,19 @@ def parse(document: Document) -> Iterable[Fact]:
             if counted["what"] == "loads":
                 numa_hits = amount
             elif numa_hits:
-                yield Fact("numa.miss_share", round(amount / numa_hits, 3), document.origin(index, "tool"), host_subject(hosts[index]))
+                yield Fact(
+                    "numa.miss_share",
+                    round(amount / numa_hits, 3),
+                    document.origin(index, "tool"),
+                    host_subject(hosts[index]),
+                )
         elif line.startswith("numa_miss") and numbers and numa_hits:
-            yield Fact("numa.miss_share", round(max(numbers) / numa_hits, 3), document.origin(index, "tool"), host_subject(hosts[index]))
+            yield Fact(
+                "numa.miss_share",
+                round(max(numbers) / numa_hits, 3),
+                document.origin(index, "tool"),
+                host_subject(hosts[index]),
+            )
         before = document.lines[index - 1] if index else ""
         for key, value in [*_line(line), *_answer(before, line)]:
             yield Fact(key, value, document.origin(index, "tool"), host_subject(hosts[index]))
@@ -73,15 +101,23 @@ def parse(document: Document) -> Iterable[Fact]:
 
 
 def _affinity(line: str, name: str) -> int | None:
-    found = re.search(r"affinity list: (?P<list>[\d,-]+)$|^Cpus_allowed_list:\s*(?P<allowed>[\d,-]+)$|^physcpubind: (?P<phys>[\d ]+)$", line)
+    found = re.search(
+        r"affinity list: (?P<list>[\d,-]+)$|^Cpus_allowed_list:\s*(?P<allowed>[\d,-]+)$|^physcpubind: (?P<phys>[\d ]+)$",
+        line,
+    )
     if found:
         if found["phys"]:
             return len(found["phys"].split())
         return cpus_in(found["list"] or found["allowed"])
-    found = re.search(r"suggested max number of worker in current system is (?P<dl>\d+),|\bsched_getaffinity\(0\)\)\s*[=:]\s*(?P<py>\d+)", line)
+    found = re.search(
+        r"suggested max number of worker in current system is (?P<dl>\d+),|\bsched_getaffinity\(0\)\)\s*[=:]\s*(?P<py>\d+)",
+        line,
+    )
     if found:
         return int(found["dl"] or found["py"])
-    found = re.search(r"affinity mask: (?P<mask>[0-9a-fA-Fx,]+)$|cpu-bind=MASK - .*mask (?P<slurm>0x[0-9A-Fa-f]+)", line)
+    found = re.search(
+        r"affinity mask: (?P<mask>[0-9a-fA-Fx,]+)$|cpu-bind=MASK - .*mask (?P<slurm>0x[0-9A-Fa-f]+)", line
+    )
     if found:
         return _mask(found["mask"] or found["slurm"])
     found = re.search(r"affinity\D{0,40}\{(?P<set>\d+(?:, ?\d+)*)\}", line)
@@ -95,7 +131,10 @@ def _affinity(line: str, name: str) -> int | None:
 
 
 def _line(line: str) -> Iterator[tuple[str, Value]]:
-    found = re.match(r"^(?P<key>CPU\(s\)|Socket\(s\)|NUMA node\(s\)|Model name|CPU max MHz|CPU MHz|On-line CPU\(s\) list|Hypervisor vendor):\s+(?P<value>\S.*)$", line)
+    found = re.match(
+        r"^(?P<key>CPU\(s\)|Socket\(s\)|NUMA node\(s\)|Model name|CPU max MHz|CPU MHz|On-line CPU\(s\) list|Hypervisor vendor):\s+(?P<value>\S.*)$",
+        line,
+    )
     if found:
         yield from _lscpu(found["key"], found["value"])
         return
@@ -116,11 +155,15 @@ def _line(line: str) -> Iterator[tuple[str, Value]]:
         yield "cpu.iowait_pct", float(found["wa"])
         yield "cpu.steal_pct", float(found["st"])
         return
-    found = re.search(r"\bOMP_NUM_THREADS['\"]?\s*(?:=|:|\bto\b|\bto be\b)\s*['\"]?(?P<n>\d+)", line) or re.search(r"OMP_NUM_THREADS environment variable for each process to be (?P<n>\d+)", line)
+    found = re.search(r"\bOMP_NUM_THREADS['\"]?\s*(?:=|:|\bto\b|\bto be\b)\s*['\"]?(?P<n>\d+)", line) or re.search(
+        r"OMP_NUM_THREADS environment variable for each process to be (?P<n>\d+)", line
+    )
     if found:
         yield "cpu.omp_threads", int(found["n"])
         return
-    found = re.search(r"\bNumNodes=(?P<nodes>\d+) NumCPUs=(?P<cpus>\d+) NumTasks=(?P<tasks>\d+) CPUs/Task=(?P<per>\d+)", line)
+    found = re.search(
+        r"\bNumNodes=(?P<nodes>\d+) NumCPUs=(?P<cpus>\d+) NumTasks=(?P<tasks>\d+) CPUs/Task=(?P<per>\d+)", line
+    )
     if found:
         yield "cpu.count", max(1, int(found["cpus"]) // int(found["nodes"] or 1))
 

@@ -1,8 +1,8 @@
 r"""The kernel log (`dmesg`, `journalctl -k`, /var/log/messages, kern.log): Xid and SXid, OOM killer, blocked tasks, IOMMU, links.
 
-    [918273.441200] NVRM: Xid (PCI:0000:4e:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.
-    [Sat Mar  4 04:25:12 2023] INFO: task python:211058 blocked for more than 120 seconds.
-    [9.9] Memory cgroup out of memory: Killed process 8123 (python3) total-vm:182733312kB, anon-rss:98231200kB
+[918273.441200] NVRM: Xid (PCI:0000:4e:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.
+[Sat Mar  4 04:25:12 2023] INFO: task python:211058 blocked for more than 120 seconds.
+[9.9] Memory cgroup out of memory: Killed process 8123 (python3) total-vm:182733312kB, anon-rss:98231200kB
 """
 
 from __future__ import annotations
@@ -20,9 +20,33 @@ from knowledge.load import ROOT
 
 NAME = "kernel log"
 TRIGGERS = (
-    "NVRM:", "XidCriticalError", "SXid", "Xid (", "oom-kill", "Out of memory: Kill", "cgroup out of memory", "blocked for more than", "AMD-Vi", "DMAR:", "soft lockup",
-    "hard LOCKUP", "rcu_sched", "[Hardware Error]", "EDAC ", "AER:", "PCIe Bus Error", "Link down", "Link is Down", "Link DOWN", "Kernel panic",
-    "table full", "table overflow", "file-max limit", "cpu clock throttled", "Linux version", "not responding, still trying",
+    "NVRM:",
+    "XidCriticalError",
+    "SXid",
+    "Xid (",
+    "oom-kill",
+    "Out of memory: Kill",
+    "cgroup out of memory",
+    "blocked for more than",
+    "AMD-Vi",
+    "DMAR:",
+    "soft lockup",
+    "hard LOCKUP",
+    "rcu_sched",
+    "[Hardware Error]",
+    "EDAC ",
+    "AER:",
+    "PCIe Bus Error",
+    "Link down",
+    "Link is Down",
+    "Link DOWN",
+    "Kernel panic",
+    "table full",
+    "table overflow",
+    "file-max limit",
+    "cpu clock throttled",
+    "Linux version",
+    "not responding, still trying",
 )
 
 _FILE_SYSTEMS = (
@@ -52,11 +76,17 @@ def _rules() -> tuple[tuple[re.Pattern[str], str], ...]:
         (r"SXid \(PCI:(?P<pci>[0-9a-fA-F:.]+)\): (?P<sxid>\d{5})(?:, (?P<sev>Fatal|Non-fatal))?", "sxid"),
         (r"GPU (?P<pci>[0-9a-fA-F:.]+)?:? ?GPU has fallen off the bus|RmInitAdapter failed", "lost"),
         (r"oom-kill:constraint=(?P<scope>\w+).*?task=(?P<task>[^,]*)", "oom"),
-        (r"(?P<scope>Memory cgroup out of memory|Out of memory)[^:]*: Kill(?:ed)? process \d+ \((?P<task>[^)]*)\)(?:.*?anon-rss:(?P<rss>\d+)kB)?", "oom"),
+        (
+            r"(?P<scope>Memory cgroup out of memory|Out of memory)[^:]*: Kill(?:ed)? process \d+ \((?P<task>[^)]*)\)(?:.*?anon-rss:(?P<rss>\d+)kB)?",
+            "oom",
+        ),
         (r"invoked oom-killer", "oom"),
         (r"INFO: task (?P<task>\S.*?):\d+ (?:<\S+> )?blocked for more than", "hung"),
         (r"(?:nfs: server (?P<server>\S+) not responding)", "nfs"),
-        (r"IO_PAGE_FAULT|DMAR: \[DMA (?:Read|Write)|DMAR: DRHD: handling fault|amd_iommu_report_page_fault", "iommu_fault"),
+        (
+            r"IO_PAGE_FAULT|DMAR: \[DMA (?:Read|Write)|DMAR: DRHD: handling fault|amd_iommu_report_page_fault",
+            "iommu_fault",
+        ),
         (r"soft lockup - CPU", "soft"),
         (r"hard LOCKUP", "hard"),
         (r"rcu: INFO: rcu_\w+ (?:self-)?detected", "rcu"),
@@ -67,7 +97,10 @@ def _rules() -> tuple[tuple[re.Pattern[str], str], ...]:
         (r"(?P<nic>[\w.]+): (?:NIC |Port: \d+ )?[Ll]ink (?:is )?(?:down|Down|DOWN)", "nic"),
         (r"Kernel panic|Oops: |BUG: unable to handle|watchdog: hard|general protection fault: ", "panic"),
         (r"cpu clock (?:is )?throttled", "throttled"),
-        (r"nf_conntrack: table full|neighbou?r: \S+: neighbor table overflow|neighbour table overflow|file-max limit \d+ reached", "table"),
+        (
+            r"nf_conntrack: table full|neighbou?r: \S+: neighbor table overflow|neighbour table overflow|file-max limit \d+ reached",
+            "table",
+        ),
         (r"(?:Command line|Kernel command line): (?P<cmdline>\S.*)$", "cmdline"),
         (r"iommu: Default domain type: (?P<domain>\w+)", "domain"),
         (r"DMAR: IOMMU enabled|AMD-Vi: (?:Interrupt remapping|Found IOMMU)|AMD-Vi: AMD IOMMUv2", "iommu-on"),
@@ -109,7 +142,9 @@ def parse(document: Document) -> Iterable[Fact]:
 
 
 def _syslog_host(text: str) -> str | None:
-    found = re.match(r"^[A-Z][a-z]{2} +\d+ [\d:]{8} (?P<host>[\w.-]+) kernel:", text) or re.match(r"^\d{4}-\d\d-\d\dT\S+ (?P<host>[\w.-]+) kernel:", text)
+    found = re.match(r"^[A-Z][a-z]{2} +\d+ [\d:]{8} (?P<host>[\w.-]+) kernel:", text) or re.match(
+        r"^\d{4}-\d\d-\d\dT\S+ (?P<host>[\w.-]+) kernel:", text
+    )
     return found["host"] if found else None
 
 
@@ -124,7 +159,9 @@ def _xids(xids: dict[tuple[str | None, str], list[tuple[int, Origin]]]) -> Itera
         yield Fact("gpu.xid_repeats", len(events), events[0][1], subject)
 
 
-def _facts(name: str, groups: dict[str, str], document: Document, index: int, origin: Origin, host: str | None) -> Iterator[Fact]:
+def _facts(
+    name: str, groups: dict[str, str], document: Document, index: int, origin: Origin, host: str | None
+) -> Iterator[Fact]:
     subject = host_subject(host)
     simple: dict[str, tuple[str, Value]] = {
         "iommu_fault": ("kernel.iommu_fault", True),
@@ -149,7 +186,12 @@ def _facts(name: str, groups: dict[str, str], document: Document, index: int, or
     elif name == "oom":
         yield Fact("kernel.oom", True, origin, subject)
         if "scope" in groups:
-            yield Fact("kernel.oom_scope", "memcg" if "cgroup" in groups["scope"] or "MEMCG" in groups["scope"] else "global", origin, subject)
+            yield Fact(
+                "kernel.oom_scope",
+                "memcg" if "cgroup" in groups["scope"] or "MEMCG" in groups["scope"] else "global",
+                origin,
+                subject,
+            )
         if "task" in groups:
             yield Fact("kernel.oom_process", groups["task"], origin, subject)
         if "rss" in groups:
@@ -160,10 +202,20 @@ def _facts(name: str, groups: dict[str, str], document: Document, index: int, or
         if where:
             yield Fact("kernel.hung_in", where, origin, subject)
     elif name == "nic":
-        yield Fact("kernel.nic_down", groups["nic"], origin, Subject("nic", f"{host}:{groups['nic']}" if host else groups["nic"]))
+        yield Fact(
+            "kernel.nic_down",
+            groups["nic"],
+            origin,
+            Subject("nic", f"{host}:{groups['nic']}" if host else groups["nic"]),
+        )
     elif name == "table":
         text = document.lines[index]
-        yield Fact("kernel.table_full", "conntrack" if "conntrack" in text else "files" if "file-max" in text else "neighbour", origin, subject)
+        yield Fact(
+            "kernel.table_full",
+            "conntrack" if "conntrack" in text else "files" if "file-max" in text else "neighbour",
+            origin,
+            subject,
+        )
     elif name == "domain":
         kind = groups["domain"].lower()
         yield Fact("kernel.iommu", "pt" if kind.startswith("pass") else "on", origin, subject)

@@ -1,9 +1,9 @@
 r"""Driver, CUDA and container messages: mismatched driver, missing devices, CUDA error texts, fabric manager, modules.
 
-    Failed to initialize NVML: Driver/library version mismatch
-    RuntimeError: CUDA error: no kernel image is available for execution on the device
-    NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.08  Tue Feb 27 02:55:25 UTC 2024
-    Active: failed (Result: exit-code) since Mon 2025-09-01 10:01:05 UTC
+Failed to initialize NVML: Driver/library version mismatch
+RuntimeError: CUDA error: no kernel image is available for execution on the device
+NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.08  Tue Feb 27 02:55:25 UTC 2024
+Active: failed (Result: exit-code) since Mon 2025-09-01 10:01:05 UTC
 """
 
 from __future__ import annotations
@@ -18,9 +18,28 @@ from assistant.parsers._device import host_subject, hosts_by_line
 
 NAME = "driver and CUDA messages"
 TRIGGERS = (
-    "NVML", "CUDA error", "cudaError", "CUDA out of memory", "Cuda failure", "CUDA failure", "kernel module has the version", "NVRM version", "fabricmanager", "Fabric Manager",
-    "nvidia_peermem", "nv_peer_mem", "Module  ", "handle for GPU", "NVIDIA driver", "CUDA driver", "infiniband", "nvidia-", "RESOURCE_EXHAUSTED",
-    "No devices were found", "unattended-upgrade", "CUDA_ERROR_",
+    "NVML",
+    "CUDA error",
+    "cudaError",
+    "CUDA out of memory",
+    "Cuda failure",
+    "CUDA failure",
+    "kernel module has the version",
+    "NVRM version",
+    "fabricmanager",
+    "Fabric Manager",
+    "nvidia_peermem",
+    "nv_peer_mem",
+    "Module  ",
+    "handle for GPU",
+    "NVIDIA driver",
+    "CUDA driver",
+    "infiniband",
+    "nvidia-",
+    "RESOURCE_EXHAUSTED",
+    "No devices were found",
+    "unattended-upgrade",
+    "CUDA_ERROR_",
 )
 
 #: Text of a CUDA error -> its short name. The first that matches counts.
@@ -28,9 +47,18 @@ CUDA_ERRORS: tuple[tuple[str, str], ...] = (
     (r"uncorrectable ECC error|CUDA_ERROR_ECC_UNCORRECTABLE|cudaErrorECCUncorrectable", "ecc"),
     (r"uncorrectable NVLink error|CUDA_ERROR_NVLINK_UNCORRECTABLE|cudaErrorNvlinkUncorrectable", "nvlink"),
     (r"system not yet initialized|CUDA_ERROR_SYSTEM_NOT_READY|cudaErrorSystemNotReady", "not-initialized"),
-    (r"no kernel image is available|CUDA_ERROR_NO_BINARY_FOR_GPU|device kernel image is invalid|cudaErrorNoKernelImageForDevice", "no-kernel-image"),
-    (r"PTX was compiled with an unsupported toolchain|CUDA_ERROR_UNSUPPORTED_PTX_VERSION|driver version is insufficient|NVIDIA driver on your system is too old|CUDA_ERROR_SYSTEM_DRIVER_MISMATCH|system has unsupported display driver|forward compatibility was attempted", "driver-too-old"),
-    (r"device is lost|GPU is lost|CUDA_ERROR_DEVICE_UNAVAILABLE|hardware stack error|CUDA_ERROR_HARDWARE_STACK|misaligned (?:PC|stack)|GPU has fallen off", "lost"),
+    (
+        r"no kernel image is available|CUDA_ERROR_NO_BINARY_FOR_GPU|device kernel image is invalid|cudaErrorNoKernelImageForDevice",
+        "no-kernel-image",
+    ),
+    (
+        r"PTX was compiled with an unsupported toolchain|CUDA_ERROR_UNSUPPORTED_PTX_VERSION|driver version is insufficient|NVIDIA driver on your system is too old|CUDA_ERROR_SYSTEM_DRIVER_MISMATCH|system has unsupported display driver|forward compatibility was attempted",
+        "driver-too-old",
+    ),
+    (
+        r"device is lost|GPU is lost|CUDA_ERROR_DEVICE_UNAVAILABLE|hardware stack error|CUDA_ERROR_HARDWARE_STACK|misaligned (?:PC|stack)|GPU has fallen off",
+        "lost",
+    ),
     (r"illegal memory access|CUDA_ERROR_ILLEGAL_ADDRESS|misaligned address|cudaErrorIllegalAddress", "illegal-access"),
     (r"device-side assert|CUDA_ERROR_ASSERT", "assert"),
     (r"unspecified launch failure|CUDA_ERROR_LAUNCH_FAILED", "launch-failure"),
@@ -43,7 +71,10 @@ CUDA_ERRORS: tuple[tuple[str, str], ...] = (
 
 @cache
 def _cuda_line() -> re.Pattern[str]:
-    return re.compile(r"CUDA error|CUDA_ERROR_|cudaError|[Cc][Uu][Dd][Aa] failure|CUDA out of memory|RESOURCE_EXHAUSTED|NVIDIA driver on your system|CUDA driver version|No CUDA GPUs|Found no NVIDIA|CUDA runtime error", re.ASCII)
+    return re.compile(
+        r"CUDA error|CUDA_ERROR_|cudaError|[Cc][Uu][Dd][Aa] failure|CUDA out of memory|RESOURCE_EXHAUSTED|NVIDIA driver on your system|CUDA driver version|No CUDA GPUs|Found no NVIDIA|CUDA runtime error",
+        re.ASCII,
+    )
 
 
 @cache
@@ -62,7 +93,11 @@ def parse(document: Document) -> Iterable[Fact]:
             found = _cuda(document, index)
         elif unit == "is-active":
             state, unit = text.strip(), None
-            found = [Fact("fabric_manager", state, document.origin(index, "tool"), host_subject(hosts[index]))] if state in ("active", "failed", "inactive") else []
+            found = (
+                [Fact("fabric_manager", state, document.origin(index, "tool"), host_subject(hosts[index]))]
+                if state in ("active", "failed", "inactive")
+                else []
+            )
         elif "fabricmanager" in text.lower() or "fabric manager" in text.lower() or (unit and "Active:" in text):
             unit, found = _fabric(text, unit, document.origin(index, "tool"), host_subject(hosts[index]))
         else:
@@ -95,13 +130,26 @@ def _fabric(text: str, unit: str | None, origin: Origin, subject: Subject) -> tu
     if unit and found:
         state = {"activating": "failed"}.get(found["state"], found["state"])
         return None, [Fact("fabric_manager", state, origin, subject)]
-    if re.search(r"nvidia-fabricmanager(?:\.service)?\s+\S*\s*loaded\s+(?P<s>active|failed|inactive)|^(?P<t>inactive|failed) nvidia-fabricmanager", text):
+    if re.search(
+        r"nvidia-fabricmanager(?:\.service)?\s+\S*\s*loaded\s+(?P<s>active|failed|inactive)|^(?P<t>inactive|failed) nvidia-fabricmanager",
+        text,
+    ):
         state = "active" if " active " in text else "failed" if "failed" in text else "inactive"
         return unit, [Fact("fabric_manager", state, origin, subject)]
-    found = re.search(r"fabric manager NVIDIA GPU driver interface version (?P<fm>[\d.]+) don't match with driver version (?P<drv>[\d.]+)", text)
+    found = re.search(
+        r"fabric manager NVIDIA GPU driver interface version (?P<fm>[\d.]+) don't match with driver version (?P<drv>[\d.]+)",
+        text,
+    )
     if found:
-        return unit, [Fact("fabric_manager", "mismatch", origin, subject), Fact("fabric_manager_version", found["fm"], origin, subject), Fact("driver_version", found["drv"], origin, subject)]
-    found = re.search(r"(?:Fabric Manager version is\s*:|nvidia-fabricmanager-\d+\s+|nvidia-fabricmanager\s+)\s*(?P<v>\d{3}\.\d+(?:\.\d+)?)", text)
+        return unit, [
+            Fact("fabric_manager", "mismatch", origin, subject),
+            Fact("fabric_manager_version", found["fm"], origin, subject),
+            Fact("driver_version", found["drv"], origin, subject),
+        ]
+    found = re.search(
+        r"(?:Fabric Manager version is\s*:|nvidia-fabricmanager-\d+\s+|nvidia-fabricmanager\s+)\s*(?P<v>\d{3}\.\d+(?:\.\d+)?)",
+        text,
+    )
     if found:
         return unit, [Fact("fabric_manager_version", found["v"], origin, subject)]
     return unit, []
@@ -131,7 +179,12 @@ def _other(text: str, document: Document, index: int, host: str | None) -> Itera
         if found:
             yield Fact("driver.user_version", found["v"], document.origin(index, "tool"), subject)
     elif "Unable to determine the device handle" in text or "GPU is lost" in text or "No devices were found" in text:
-        yield Fact("gpu.lost", "missing" if "No devices" in text else "lost" if "is lost" in text else "unknown-error", document.origin(index, "tool"), subject)
+        yield Fact(
+            "gpu.lost",
+            "missing" if "No devices" in text else "lost" if "is lost" in text else "unknown-error",
+            document.origin(index, "tool"),
+            subject,
+        )
     elif re.match(r"^(?:nvidia_peermem|nv_peer_mem)\s+\d+\s+\d+", text.strip()):
         key = "module.nvidia_peermem"
         yield Fact(key, True, document.origin(index, "tool"), subject)
@@ -145,5 +198,8 @@ def _other(text: str, document: Document, index: int, host: str | None) -> Itera
         yield Fact("container.has_infiniband", False, document.origin(index, "tool"), subject)
     elif re.search(r"\buverbs\d+\b", text) and ("/dev/infiniband" in text or text.startswith("c")):
         yield Fact("container.has_infiniband", True, document.origin(index, "tool"), subject)
-    elif re.search(r"^(?:Upgrade|Install|upgrade|.*\bupgrade)\b.*\b(?:lib)?(?:nvidia|cuda-drivers|xserver-xorg-video-nvidia)[\w-]*\b.*\d{3}\.\d+", text):
+    elif re.search(
+        r"^(?:Upgrade|Install|upgrade|.*\bupgrade)\b.*\b(?:lib)?(?:nvidia|cuda-drivers|xserver-xorg-video-nvidia)[\w-]*\b.*\d{3}\.\d+",
+        text,
+    ):
         yield Fact("driver.auto_update", text.strip()[:160], document.origin(index, "tool"), subject)

@@ -1,10 +1,10 @@
 r"""Limits of a process and of its container: `ulimit -a`, /proc/PID/limits, control-group files, sysctl, /proc/cmdline, `ss -s`.
 
-    max locked memory           (kbytes, -l) 65536
-    open files                          (-n) 1024
-    Max locked memory         65536                65536                bytes
-    net.ipv4.ip_local_port_range = 32768	60999
-    nr_throttled 4213
+max locked memory           (kbytes, -l) 65536
+open files                          (-n) 1024
+Max locked memory         65536                65536                bytes
+net.ipv4.ip_local_port_range = 32768	60999
+nr_throttled 4213
 """
 
 from __future__ import annotations
@@ -19,14 +19,38 @@ from assistant.parsers.host_dmesg import cmdline_facts
 
 NAME = "limits"
 TRIGGERS = (
-    "max locked memory", "Max locked memory", "CapEff:", "open files", "Max open files", "max user processes", "ulimit", "ip_local_port_range", "nr_throttled", "cpu.max",
-    "pids.max", "memory.max", "oom_kill ", "BOOT_IMAGE=", "TCP:   ", "timewait", "numa_balancing", "transparent_hugepage", "stack size", "cpu.cfs_quota_us", "scaling_governor",
+    "max locked memory",
+    "Max locked memory",
+    "CapEff:",
+    "open files",
+    "Max open files",
+    "max user processes",
+    "ulimit",
+    "ip_local_port_range",
+    "nr_throttled",
+    "cpu.max",
+    "pids.max",
+    "memory.max",
+    "oom_kill ",
+    "BOOT_IMAGE=",
+    "TCP:   ",
+    "timewait",
+    "numa_balancing",
+    "transparent_hugepage",
+    "stack size",
+    "cpu.cfs_quota_us",
+    "scaling_governor",
 )
 
 _ULIMIT = {"l": "limit.memlock_kb", "n": "limit.nofile", "u": "limit.nproc", "s": "limit.stack_kb"}
 #: Bit of the capability to lock memory beyond the limit.
 _IPC_LOCK = 14
-_PROC = {"Max locked memory": ("limit.memlock_kb", 1024), "Max open files": ("limit.nofile", 1), "Max processes": ("limit.nproc", 1), "Max stack size": ("limit.stack_kb", 1024)}
+_PROC = {
+    "Max locked memory": ("limit.memlock_kb", 1024),
+    "Max open files": ("limit.nofile", 1),
+    "Max processes": ("limit.nproc", 1),
+    "Max stack size": ("limit.stack_kb", 1024),
+}
 
 
 def _amount(text: str) -> int | None:
@@ -49,18 +73,24 @@ def parse(document: Document) -> Iterable[Fact]:
             amount = _amount(line)
             if amount is not None:
                 values = [(asked, amount)]
-        command = re.search(r"[$#>] (?:.*[\s'\"])?ulimit (?:-[HS] ?)?-(?P<flag>[lnus])\b", " " + line) if "ulimit -" in line else None
+        command = (
+            re.search(r"[$#>] (?:.*[\s'\"])?ulimit (?:-[HS] ?)?-(?P<flag>[lnus])\b", " " + line)
+            if "ulimit -" in line
+            else None
+        )
         asked = _ULIMIT[command["flag"]] if command else None
         if "BOOT_IMAGE=" in line and "ommand line:" not in line:
-            yield from cmdline_facts(line[line.index("BOOT_IMAGE=") :], document.origin(index, "tool"), host_subject(host))
+            yield from cmdline_facts(
+                line[line.index("BOOT_IMAGE=") :], document.origin(index, "tool"), host_subject(host)
+            )
         for key, value in values:
             yield Fact(key, value, document.origin(index, "tool"), host_subject(host))
 
 
 def _limits(line: str) -> Iterator[tuple[str, Value]]:
-    found = re.match(r"^[a-z][a-z -]+ *\((?:[\w -]+, )?-(?P<flag>[lnus])\)\s+(?P<value>\d+|unlimited)$", line) or re.match(
-        r"^-(?P<flag>[lnus]): [\w ()-]+?\s+(?P<value>\d+|unlimited)$", line
-    )
+    found = re.match(
+        r"^[a-z][a-z -]+ *\((?:[\w -]+, )?-(?P<flag>[lnus])\)\s+(?P<value>\d+|unlimited)$", line
+    ) or re.match(r"^-(?P<flag>[lnus]): [\w ()-]+?\s+(?P<value>\d+|unlimited)$", line)
     if found:
         amount = _amount(found["value"])
         if amount is not None:
@@ -79,7 +109,10 @@ def _limits(line: str) -> Iterator[tuple[str, Value]]:
 
 
 def _control_group(line: str, periods: dict[str | None, int], host: str | None) -> Iterator[tuple[str, Value]]:
-    found = re.match(r"^(?:\S*/)?(?P<name>pids\.max|memory\.max|memory\.limit_in_bytes|cpu\.max|cpu\.cfs_quota_us)\s*[:=]?\s*(?P<value>\d+|max|-1)(?: (?P<period>\d+))?$", line)
+    found = re.match(
+        r"^(?:\S*/)?(?P<name>pids\.max|memory\.max|memory\.limit_in_bytes|cpu\.max|cpu\.cfs_quota_us)\s*[:=]?\s*(?P<value>\d+|max|-1)(?: (?P<period>\d+))?$",
+        line,
+    )
     if found:
         amount = _amount(found["value"])
         if amount is None:
@@ -119,7 +152,9 @@ def _sockets(line: str) -> Iterator[tuple[str, Value]]:
         yield "port.tcp_sockets", int(found["n"])
         yield "port.timewait", int(found["tw"])
         return
-    found = re.search(r"kernel\.numa_balancing\s*=\s*(?P<n>[012])\b|/proc/sys/kernel/numa_balancing:\s*(?P<m>[012])\b", line)
+    found = re.search(
+        r"kernel\.numa_balancing\s*=\s*(?P<n>[012])\b|/proc/sys/kernel/numa_balancing:\s*(?P<m>[012])\b", line
+    )
     if found:
         yield "kernel.numa_balancing", (found["n"] or found["m"]) != "0"
         return
@@ -127,6 +162,9 @@ def _sockets(line: str) -> Iterator[tuple[str, Value]]:
     if found and ("always" in line and "madvise" in line and "never" in line):
         yield "thp", found["thp"]
         return
-    found = re.search(r"(?:scaling_governor\s*[:=]?\s*|The governor \")(?P<g>performance|powersave|ondemand|schedutil|conservative)", line)
+    found = re.search(
+        r"(?:scaling_governor\s*[:=]?\s*|The governor \")(?P<g>performance|powersave|ondemand|schedutil|conservative)",
+        line,
+    )
     if found:
         yield "cpu.governor", found["g"]

@@ -1,9 +1,9 @@
 r"""`lspci -vvv`: links below their capability and access control of bridges. Also `/sys/.../current_link_*` dumps.
 
-    17:00.0 3D controller: NVIDIA Corporation GH100 [H100 SXM5 80GB] (rev a1)
-            LnkCap: Port #0, Speed 32GT/s, Width x16, ASPM not supported
-            LnkSta: Speed 2.5GT/s (downgraded), Width x8 (downgraded)
-            ACSCtl: SrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans-
+17:00.0 3D controller: NVIDIA Corporation GH100 [H100 SXM5 80GB] (rev a1)
+        LnkCap: Port #0, Speed 32GT/s, Width x16, ASPM not supported
+        LnkSta: Speed 2.5GT/s (downgraded), Width x8 (downgraded)
+        ACSCtl: SrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans-
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def parse(document: Document) -> Iterable[Fact]:
     for index, text in enumerate(document.lines):
         line = text.strip()
         if register := re.search(r"^(?:\S+ )?\(cap \w+ @[0-9a-f]+\) @[0-9a-f]+ = (?P<bits>[0-9a-f]{4})$", line):
-            (bridges if int(register["bits"], 16) & 0x1D else clean).append(index)  # source validation, request, completion, upstream
+            (bridges if int(register["bits"], 16) & 0x1D else clean).append(
+                index
+            )  # source validation, request, completion, upstream
             continue
         found = header.match(line)
         if found:
@@ -97,5 +99,10 @@ def _status(line: str, device: _Device, document: Document, index: int, host: st
     if narrow:
         parts.append(f"x{width} of x{device.cap_width}" if width and device.cap_width else f"x{width}")
     origin, subject = document.origin(index, "tool"), host_subject(host)
-    yield Fact("pcie.degraded_device", f"{device.address} {' '.join(device.text.split()[:6])}: {', '.join(parts)}", origin, subject)
+    yield Fact(
+        "pcie.degraded_device",
+        f"{device.address} {' '.join(device.text.split()[:6])}: {', '.join(parts)}",
+        origin,
+        subject,
+    )
     yield Fact("pcie.degraded_kind", f"{device.kind}{'-width' if narrow else '-speed'}", origin, subject)

@@ -1,9 +1,9 @@
 r"""`df -h`, `free`, /proc/meminfo and `vmstat`: shared memory, full disks, host memory, swapping.
 
-    Filesystem      Size  Used Avail Use% Mounted on
-    shm              64M   60M  4.0M  94% /dev/shm
-                   total        used        free      shared  buff/cache   available
-    Mem:           503Gi       488Gi       1.9Gi       612Mi        13Gi        11Gi
+Filesystem      Size  Used Avail Use% Mounted on
+shm              64M   60M  4.0M  94% /dev/shm
+               total        used        free      shared  buff/cache   available
+Mem:           503Gi       488Gi       1.9Gi       612Mi        13Gi        11Gi
 """
 
 from __future__ import annotations
@@ -45,10 +45,24 @@ def parse(document: Document) -> Iterable[Fact]:
             continue
         if words[0] == "total" and "used" in words:
             columns = words
-            free_unit = 1024.0**2 if _previous(document, index, r"free .*-\w*m") else 1024.0**3 if _previous(document, index, r"free .*-\w*g") else 1024.0
+            free_unit = (
+                1024.0**2
+                if _previous(document, index, r"free .*-\w*m")
+                else 1024.0**3
+                if _previous(document, index, r"free .*-\w*g")
+                else 1024.0
+            )
             continue
         if "Mounted" in words:
-            df_unit = 1024.0**2 if "1M-blocks" in line else 1024.0**3 if "1G-blocks" in line else 1.0 if "1B-blocks" in line else 1024.0
+            df_unit = (
+                1024.0**2
+                if "1M-blocks" in line
+                else 1024.0**3
+                if "1G-blocks" in line
+                else 1.0
+                if "1B-blocks" in line
+                else 1024.0
+            )
             continue
         if words[:2] == ["r", "b"] and "swpd" in words:
             vmstat = words
@@ -81,7 +95,11 @@ def _df(words: list[str], unit: float) -> Iterator[tuple[str, Value]]:
         if size is not None:
             yield "shm_total_mb", round(size / 1024.0**2, 1)
         yield "shm_used_pct", used
-    elif used >= 97 and not re.match(r"^/(?:snap|boot|sys|proc|run|dev)\b", mount) and not words[0].startswith("/dev/loop"):
+    elif (
+        used >= 97
+        and not re.match(r"^/(?:snap|boot|sys|proc|run|dev)\b", mount)
+        and not words[0].startswith("/dev/loop")
+    ):
         yield "disk.full", mount
 
 
@@ -110,7 +128,9 @@ def _meminfo(line: str, lines: list[str]) -> Iterator[tuple[str, Value]]:
     whole = {"MemAvailable": "MemTotal", "SwapFree": "SwapTotal"}
     other = 0
     if name in whole:
-        other = next((int(x.split()[1]) for x in lines if x.strip().startswith(whole[name] + ":") and x.split()[1].isdigit()), 0)
+        other = next(
+            (int(x.split()[1]) for x in lines if x.strip().startswith(whole[name] + ":") and x.split()[1].isdigit()), 0
+        )
     if name == "MemTotal":
         yield "mem.total_mb", kilobytes // 1024
     elif name == "MemAvailable":

@@ -1,9 +1,9 @@
 r"""Where processes, memory and interrupts of a host sit: CPU sets of ranks and containers, `numastat -p`, interrupts of NICs, bindings in wrapper scripts.
 
-    cpu-bind=MASK - n1, task  4  4 [22114]: mask 0xff00000000 set
-    40121 (python)                  61877.12           12.40        61889.52
-    166:   91823011          0          0   PCI-MSI mlx5_comp0@pci:0000:98:00.0
-      0|1|2|3) NODE=0 ;;
+cpu-bind=MASK - n1, task  4  4 [22114]: mask 0xff00000000 set
+40121 (python)                  61877.12           12.40        61889.52
+166:   91823011          0          0   PCI-MSI mlx5_comp0@pci:0000:98:00.0
+  0|1|2|3) NODE=0 ;;
 """
 
 from __future__ import annotations
@@ -62,11 +62,18 @@ def _cpu_sets(document: Document) -> Iterator[Fact]:
         line = text.strip()
         if not line or len(line) > 600:
             continue
-        found = re.search(r"cpu-bind=MASK - (?P<host>[\w.-]+), task +\d+ +(?P<local>\d+) \[\d+\]: mask (?P<mask>0x[0-9A-Fa-f]+)", line)
+        found = re.search(
+            r"cpu-bind=MASK - (?P<host>[\w.-]+), task +\d+ +(?P<local>\d+) \[\d+\]: mask (?P<mask>0x[0-9A-Fa-f]+)", line
+        )
         if found:
             cpus = cpu_set(found["mask"])
             if cpus:
-                yield Fact("cpu.local_rank_cpus", cpu_list(cpus), document.origin(index, "tool"), Subject("rank", found["local"]))
+                yield Fact(
+                    "cpu.local_rank_cpus",
+                    cpu_list(cpus),
+                    document.origin(index, "tool"),
+                    Subject("rank", found["local"]),
+                )
             continue
         if allowed and re.fullmatch(_LIST, line):
             yield Fact("cpu.allowed_list", line, document.origin(index, "tool"), host_subject(hosts[index]))
@@ -76,7 +83,9 @@ def _cpu_sets(document: Document) -> Iterator[Fact]:
             yield Fact("cpu.allowed_list", found["list"], document.origin(index, "tool"), host_subject(hosts[index]))
         found = re.search(r"\btopologyManagerPolicy:\s*\"?(?P<policy>[a-z-]+)", line)
         if found:
-            yield Fact("numa.kubelet_policy", found["policy"], document.origin(index, "config"), host_subject(hosts[index]))
+            yield Fact(
+                "numa.kubelet_policy", found["policy"], document.origin(index, "config"), host_subject(hosts[index])
+            )
 
 
 def _process_memory(document: Document) -> Iterator[Fact]:
@@ -111,7 +120,9 @@ def _interrupts(document: Document) -> Iterator[Fact]:
         if len(header) >= 2 and not re.match(r"^\s*\d+:", text):
             columns = [int(n) for n in header]
             continue
-        row = re.match(r"^\s*\d+:\s+(?P<cells>\d+(?:\s+\d+)*)\s+\S.*(?:mlx|eth|ens|enp|eno|bond|ib|i40e|ice|bnxt|efa)", text)
+        row = re.match(
+            r"^\s*\d+:\s+(?P<cells>\d+(?:\s+\d+)*)\s+\S.*(?:mlx|eth|ens|enp|eno|bond|ib|i40e|ice|bnxt|efa)", text
+        )
         if row and columns:
             cells = [int(c) for c in row["cells"].split()][: len(columns)]
             if max(cells) > 10000:
@@ -128,8 +139,15 @@ def _script(document: Document) -> Iterator[Fact]:
     for index, text in enumerate(document.lines):
         if text.lstrip().startswith("#"):
             continue
-        whole = re.search(r"\bnumactl\b(?P<options>(?:\s+-\S+(?:[ =]\d[\d,-]*)?)+)\s+(?:\S*/)?(?:torchrun|deepspeed|accelerate|mpirun|mpiexec|horovodrun|python3? -m torch\.distributed)\b.*(?:nproc|num_gpus|num_processes|-np?|--)", text)
-        node = re.search(r"(?:--cpunodebind|--membind|-N|-m)[= ](?P<node>\d)(?![\d,-])", whole["options"]) if whole else None
+        whole = re.search(
+            r"\bnumactl\b(?P<options>(?:\s+-\S+(?:[ =]\d[\d,-]*)?)+)\s+(?:\S*/)?(?:torchrun|deepspeed|accelerate|mpirun|mpiexec|horovodrun|python3? -m torch\.distributed)\b.*(?:nproc|num_gpus|num_processes|-np?|--)",
+            text,
+        )
+        node = (
+            re.search(r"(?:--cpunodebind|--membind|-N|-m)[= ](?P<node>\d)(?![\d,-])", whole["options"])
+            if whole
+            else None
+        )
         count = re.search(r"(?:nproc[_-]per[_-]node|num_gpus|num_processes|-np?)[= ](?P<n>\d+)", text)
         if node and count and int(count["n"]) >= 2:
             yield Fact("numa.script_one_node", node["node"], document.origin(index, "config"))
@@ -138,7 +156,11 @@ def _script(document: Document) -> Iterator[Fact]:
         return
     arms: list[tuple[str, int]] = []
     for index, text in enumerate(document.lines):
-        arm = re.match(r"^\s*(?P<ranks>[\d|, ]+)\)\s*(?:export )?\w*(?:NODE|NUMA|SOCK|MEM|CPU|BIND)\w*=[\"']?(?P<node>\d+(?:-\d+)?)\b", text, re.IGNORECASE)
+        arm = re.match(
+            r"^\s*(?P<ranks>[\d|, ]+)\)\s*(?:export )?\w*(?:NODE|NUMA|SOCK|MEM|CPU|BIND)\w*=[\"']?(?P<node>\d+(?:-\d+)?)\b",
+            text,
+            re.IGNORECASE,
+        )
         if arm and len(re.findall(r"\d+", arm["ranks"])) >= 1:
             arms.append((arm["node"], index))
         fixed = re.search(r"\bnumactl\b(?:\s+-\S+)*?\s+(?:--cpunodebind|--membind|-N|-m)[= ]?(?P<node>\d)\b", text)

@@ -1,9 +1,9 @@
 r"""`ps` and `top`: training processes in state D or Z, what else uses the CPUs, swap daemons.
 
-    USER         PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND
-    u4102     211058  117  4.6 17517200480 24494736 ? Dl  00:36 291:14 python
-        PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND
-       8123 me        20   0  182.7g  98.2g 812340 R 101.3  19.5  12:01.33 python3
+USER         PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND
+u4102     211058  117  4.6 17517200480 24494736 ? Dl  00:36 291:14 python
+    PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND
+   8123 me        20   0  182.7g  98.2g 812340 R 101.3  19.5  12:01.33 python3
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ NAME = "ps, top"
 TRIGGERS = ("%CPU", "STAT", "<defunct>", "COMMAND", "CMD")
 
 _TRAINING = re.compile(r"python|train|torchrun|pt_main|pt_data|ray::|deepspeed|nccl|perf\b", re.IGNORECASE)
-_SYSTEM = re.compile(r"^(?:\[?(?:kworker|rcu_|migration|ksoftirqd|irq/|watchdog|systemd|top|ps|htop|nvidia-smi|sshd|bash|kthreadd))")
+_SYSTEM = re.compile(
+    r"^(?:\[?(?:kworker|rcu_|migration|ksoftirqd|irq/|watchdog|systemd|top|ps|htop|nvidia-smi|sshd|bash|kthreadd))"
+)
 _SWAP = re.compile(r"kswapd|kcompactd|khugepaged")
 
 
@@ -92,8 +94,18 @@ def _judge(processes: list[_Process], host: str | None) -> Iterable[Fact]:
     if len(loads) >= 4:
         middle = median(loads)
         for process in training:
-            if process.cpu is not None and middle > 60 and process.cpu < 0.3 * middle and not process.state.startswith(("Z", "D")):
-                yield Fact("proc.low_cpu_rank", f"{process.command[:40]} (pid {process.pid}, {process.cpu:g} % CPU)", process.origin, subject)
+            if (
+                process.cpu is not None
+                and middle > 60
+                and process.cpu < 0.3 * middle
+                and not process.state.startswith(("Z", "D"))
+            ):
+                yield Fact(
+                    "proc.low_cpu_rank",
+                    f"{process.command[:40]} (pid {process.pid}, {process.cpu:g} % CPU)",
+                    process.origin,
+                    subject,
+                )
                 break
 
 
@@ -101,10 +113,20 @@ def _many_small(processes: list[_Process], subject: Subject) -> Iterable[Fact]:
     """Several processes of one foreign program that each fill a core."""
     programs: dict[str, list[_Process]] = {}
     for process in processes:
-        if 40 <= (process.cpu or 0.0) < 150 and not _TRAINING.search(process.command) and not _SYSTEM.match(process.command) and not _SWAP.search(process.command):
+        if (
+            40 <= (process.cpu or 0.0) < 150
+            and not _TRAINING.search(process.command)
+            and not _SYSTEM.match(process.command)
+            and not _SWAP.search(process.command)
+        ):
             programs.setdefault(process.command.split()[0], []).append(process)
     for program, found in programs.items():
         total = sum(p.cpu or 0.0 for p in found)
         if len(found) > 1 and total >= 150:
-            yield Fact("proc.foreign_cpu", f"{program[:60]} ({len(found)} processes, {total:g} % CPU)", found[0].origin, subject)
+            yield Fact(
+                "proc.foreign_cpu",
+                f"{program[:60]} ({len(found)} processes, {total:g} % CPU)",
+                found[0].origin,
+                subject,
+            )
             yield Fact("proc.foreign_cpu_pct", total, found[0].origin, subject)

@@ -19,9 +19,30 @@ from assistant.intake.document import Document
 from assistant.parsers._net import Reader
 
 NAME = "interface traffic"
-TRIGGERS = ("txkB/s", "port_xmit_data", "port_rcv_data", "Average:", "MB/s", "GB/s", "Gb/s", "Gbit/s", "Transmit Hash Policy", "GBit/s", "MBit/s")
+TRIGGERS = (
+    "txkB/s",
+    "port_xmit_data",
+    "port_rcv_data",
+    "Average:",
+    "MB/s",
+    "GB/s",
+    "Gb/s",
+    "Gbit/s",
+    "Transmit Hash Policy",
+    "GBit/s",
+    "MBit/s",
+)
 
-_TO_GBPS = {"MB/s": 8e-3, "GB/s": 8.0, "Mb/s": 1e-3, "Gb/s": 1.0, "Mbit/s": 1e-3, "Gbit/s": 1.0, "MiB/s": 8.389e-3, "GiB/s": 8.59}
+_TO_GBPS = {
+    "MB/s": 8e-3,
+    "GB/s": 8.0,
+    "Mb/s": 1e-3,
+    "Gb/s": 1.0,
+    "Mbit/s": 1e-3,
+    "Gbit/s": 1.0,
+    "MiB/s": 8.389e-3,
+    "GiB/s": 8.59,
+}
 #: Where sar writes the kB sent, and how many figures a row has at least.
 _SAR_COLUMN, _SAR_CELLS = 3, 7
 #: port_xmit_data counts words of four bytes.
@@ -33,9 +54,13 @@ def _patterns() -> dict[str, re.Pattern[str]]:
     name = r"(?:mlx[45]_\w+|bnxt_re\w*|irdma\w+|rdmap\w+|efa_?\d+|hfi1_\d+|hsn\d+|ib\d\w*|ens?\w+|eno\w+|eth\d+|enp\w+|bond\d+|rail ?\d+|nic ?\d+|port ?\d+)"
     return {
         "sar_head": re.compile(r"\bIFACE\s+(?P<columns>\S+(?:\s+\S+)+)$"),
-        "sar": re.compile(r"^(?:\d\d:\d\d:\d\d(?: [AP]M)?|Average:)\s+(?P<dev>[A-Za-z][\w.@-]*)\s+(?P<cells>[\d.]+(?:\s+[\d.]+)+)\s*$"),
+        "sar": re.compile(
+            r"^(?:\d\d:\d\d:\d\d(?: [AP]M)?|Average:)\s+(?P<dev>[A-Za-z][\w.@-]*)\s+(?P<cells>[\d.]+(?:\s+[\d.]+)+)\s*$"
+        ),
         "words": re.compile(r"infiniband/(?P<dev>[\w.-]+)/ports/(?P<port>\d+)/counters/port_xmit_data[:= ]+(?P<n>\d+)"),
-        "rate": re.compile(rf"^\W*(?P<dev>{name})(?::\d)?(?: \([\w-]+\))?\s*[:=|]?\s*(?:(?:tx|rx|xmit)\s*[:=]?\s*)?(?P<n>\d+(?:\.\d+)?) ?(?P<u>[MG](?:i?B|bit|b)/s)\b"),
+        "rate": re.compile(
+            rf"^\W*(?P<dev>{name})(?::\d)?(?: \([\w-]+\))?\s*[:=|]?\s*(?:(?:tx|rx|xmit)\s*[:=]?\s*)?(?P<n>\d+(?:\.\d+)?) ?(?P<u>[MG](?:i?B|bit|b)/s)\b"
+        ),
         "nload_device": re.compile(r"^\s*Device (?P<dev>[\w.@-]+) \[[^\]]*\] \(\d+/\d+\)"),
         "nload": re.compile(r"^\s*Avg: (?P<n>\d+(?:\.\d+)?) (?P<u>[kMG])Bit/s"),
         "policy": re.compile(r"Transmit Hash Policy: (?P<policy>\S+)"),
@@ -67,7 +92,9 @@ def parse(document: Document) -> Iterable[Fact]:
             continue
         rate = patterns["rate"].match(text)
         if rate:
-            yield reader.nic(index, "nic.tx_gbps", round(float(rate["n"]) * _TO_GBPS[rate["u"]], 4), rate["dev"].replace(" ", ""))
+            yield reader.nic(
+                index, "nic.tx_gbps", round(float(rate["n"]) * _TO_GBPS[rate["u"]], 4), rate["dev"].replace(" ", "")
+            )
             continue
         shown = patterns["nload_device"].match(text)
         if shown:
@@ -92,4 +119,6 @@ def _grown(reader: Reader, words: dict[tuple[str | None, str], list[tuple[int, i
     for (_, device), seen in words.items():
         if len(seen) > 1:
             index, last = seen[-1]
-            yield reader.nic(index, "nic.tx_gbit_between", round(max(last - seen[0][1], 0) * _WORD_BITS / 1e9, 3), device)
+            yield reader.nic(
+                index, "nic.tx_gbit_between", round(max(last - seen[0][1], 0) * _WORD_BITS / 1e9, 3), device
+            )

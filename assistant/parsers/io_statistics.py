@@ -47,11 +47,17 @@ def parse(document: Document) -> Iterable[Fact]:
         if words and not any(n is not None for n in numbers) and row:
             columns = []
     facts = []
-    for key, values, pick in (("cpu.iowait_pct", waits, median), ("disk.util_pct", busy, max), ("disk.read_ms", latencies, max)):
+    for key, values, pick in (
+        ("cpu.iowait_pct", waits, median),
+        ("disk.util_pct", busy, max),
+        ("disk.read_ms", latencies, max),
+    ):
         if values:
             chosen = pick([v for v, _ in values])
             line_of = next((i for v, i in values if v >= chosen), values[0][1])
-            facts.append(Fact(key, round(chosen, 2), document.origin(line_of, "tool"), host_subject(document.line(line_of).host)))
+            facts.append(
+                Fact(key, round(chosen, 2), document.origin(line_of, "tool"), host_subject(document.line(line_of).host))
+            )
     return facts
 
 

@@ -1,11 +1,11 @@
 """Kubernetes: pod lists, pod descriptions and events.
 
-    NAME             READY   STATUS      RESTARTS   AGE
-    trainer-worker-1 0/1     OOMKilled   2          5m
-        Last State:     Terminated
-          Reason:       OOMKilled
-          Exit Code:    137
-    Warning  FailedScheduling  2m  default-scheduler  0/4 nodes are available: 4 Insufficient nvidia.com/gpu.
+NAME             READY   STATUS      RESTARTS   AGE
+trainer-worker-1 0/1     OOMKilled   2          5m
+    Last State:     Terminated
+      Reason:       OOMKilled
+      Exit Code:    137
+Warning  FailedScheduling  2m  default-scheduler  0/4 nodes are available: 4 Insufficient nvidia.com/gpu.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ _STATUS = (
 
 @cache
 def _row() -> re.Pattern[str]:
-    return re.compile(rf"^\s*(?:\S+\s+)?(?P<pod>[a-z0-9](?:[\w.-]*[a-z0-9])?)\s+(?P<ready>\d+)/(?P<of>\d+)\s+(?P<status>{_STATUS})\s+(?P<restarts>\d+)")
+    return re.compile(
+        rf"^\s*(?:\S+\s+)?(?P<pod>[a-z0-9](?:[\w.-]*[a-z0-9])?)\s+(?P<ready>\d+)/(?P<of>\d+)\s+(?P<status>{_STATUS})\s+(?P<restarts>\d+)"
+    )
 
 
 @cache

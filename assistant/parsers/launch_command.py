@@ -1,8 +1,8 @@
 """Launch commands, wherever they stand in a text: in a script, behind a prompt, echoed in a log.
 
-    torchrun --nnodes=2 --nproc_per_node=8 --node_rank=0 --master_addr=10.0.0.1 --master_port=29500 train.py
-    accelerate launch --num_machines 2 --num_processes 16 --machine_rank 0 --main_process_ip 10.0.0.1 train.py
-    $ mpirun -np 16 -H a:8,b:8 -x NCCL_DEBUG=INFO python train.py
+torchrun --nnodes=2 --nproc_per_node=8 --node_rank=0 --master_addr=10.0.0.1 --master_port=29500 train.py
+accelerate launch --num_machines 2 --num_processes 16 --machine_rank 0 --main_process_ip 10.0.0.1 train.py
+$ mpirun -np 16 -H a:8,b:8 -x NCCL_DEBUG=INFO python train.py
 """
 
 from __future__ import annotations
@@ -143,9 +143,16 @@ def _allocation(document: Document) -> dict[str, str]:
     """Variables that Slurm sets from the job script's own directives."""
     known: dict[str, str] = {}
     for line in document.messages:
-        found = re.match(r"\s*#SBATCH\s+(--nodes|--ntasks-per-node|--ntasks|-N|-n)[= ]\s*(\d+)\b", line) if "#SBATCH" in line else None
+        found = (
+            re.match(r"\s*#SBATCH\s+(--nodes|--ntasks-per-node|--ntasks|-N|-n)[= ]\s*(\d+)\b", line)
+            if "#SBATCH" in line
+            else None
+        )
         if found:
-            names = {"--nodes": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"), "--ntasks-per-node": ("SLURM_NTASKS_PER_NODE",)}
+            names = {
+                "--nodes": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
+                "--ntasks-per-node": ("SLURM_NTASKS_PER_NODE",),
+            }
             names["-N"], names["-n"], names["--ntasks"] = names["--nodes"], ("SLURM_NTASKS",), ("SLURM_NTASKS",)
             known.update(dict.fromkeys(names[found[1]], found[2]))
     return known

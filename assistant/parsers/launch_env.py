@@ -1,9 +1,9 @@
 """Environment variables as set in scripts, commands, manifests and code, and as dumped by `env`.
 
-    export NCCL_SOCKET_IFNAME=eth0
-    mpirun -x NCCL_IB_DISABLE=1 ...        docker run -e NCCL_DEBUG=INFO ...
-    - name: NCCL_DEBUG                      os.environ["NCCL_P2P_DISABLE"] = "1"
-      value: "INFO"
+export NCCL_SOCKET_IFNAME=eth0
+mpirun -x NCCL_IB_DISABLE=1 ...        docker run -e NCCL_DEBUG=INFO ...
+- name: NCCL_DEBUG                      os.environ["NCCL_P2P_DISABLE"] = "1"
+  value: "INFO"
 """
 
 from __future__ import annotations
@@ -25,7 +25,12 @@ _PREFIX_WORDS = (
     "NVIDIA_ GPUS NNODES NPROC LOGLEVEL RAY_ VLLM_ SHARP_ EFA_ AWS_ NVSHMEM_ MALLOC_"
 )
 _PREFIXES = _PREFIX_WORDS.split()
-TRIGGERS = (*(p for p in _PREFIXES if p not in ("MPI", "PMI", "GPUS", "PYTHON", "RANK")), " RANK=", "\nRANK=", "PYTHONUNBUFFERED")
+TRIGGERS = (
+    *(p for p in _PREFIXES if p not in ("MPI", "PMI", "GPUS", "PYTHON", "RANK")),
+    " RANK=",
+    "\nRANK=",
+    "PYTHONUNBUFFERED",
+)
 
 _NAMES = r"(?:" + "|".join(re.escape(p) for p in _PREFIXES) + r")\w*"
 
@@ -36,7 +41,12 @@ def _patterns() -> tuple[tuple[re.Pattern[str], bool], ...]:
     value = r"""(?P<value>"[^"]*"|'[^']*'|\$\([^)]*\)|[^\s;"'`|&)]*)"""
     name = rf"(?P<name>{_NAMES})"
     return (
-        (re.compile(rf"(?:\bexport\s+|\bsetenv\s+|\bset\s+|\benv\s+|declare -x\s+|^\s*ENV\s+|\$env:){name}\s*[= ]\s*{value}"), False),
+        (
+            re.compile(
+                rf"(?:\bexport\s+|\bsetenv\s+|\bset\s+|\benv\s+|declare -x\s+|^\s*ENV\s+|\$env:){name}\s*[= ]\s*{value}"
+            ),
+            False,
+        ),
         (re.compile(rf"""(?:\s|^)(?:-e|-x|--env|-genv)[= ]?\s*["']?{name}[= ]{value}"""), False),
         (re.compile(rf"""environ(?:\[|\.setdefault\()\s*["']{name}["']\s*(?:\]\s*=|,)\s*(?:str\()?{value}"""), False),
         (re.compile(rf"""^\s*(?:-\s*)?name:\s*["']?{name}["']?\s*,?\s*(?:value:\s*{value})?"""), False),
@@ -72,7 +82,11 @@ def parse(document: Document) -> Iterable[Fact]:
     seen: set[tuple[str, str, str | None]] = set()
     messages = document.messages
     for index, text in enumerate(messages):
-        if len(text) > 8000 or ("=" not in text and ":" not in text and not any(w in text for w in ("ENV ", "setenv", "environ"))) or not _any_name().search(text):
+        if (
+            len(text) > 8000
+            or ("=" not in text and ":" not in text and not any(w in text for w in ("ENV ", "setenv", "environ")))
+            or not _any_name().search(text)
+        ):
             continue
         stripped = text.lstrip()
         if stripped.startswith(("#", "//", ";")) or " NCCL INFO " in text or " NCCL WARN " in text:
@@ -85,7 +99,11 @@ def parse(document: Document) -> Iterable[Fact]:
                     continue
                 value, at = following[1], index + 1
             value = value.strip().strip("\"'").rstrip(",")
-            kind: OriginKind = document.origin_kind if document.origin_kind != "log" else ("tool" if dumped and _is_dump(messages, index) else "config")
+            kind: OriginKind = (
+                document.origin_kind
+                if document.origin_kind != "log"
+                else ("tool" if dumped and _is_dump(messages, index) else "config")
+            )
             origin = document.origin(at, kind)
             if (name, value, origin.host) in seen:
                 continue

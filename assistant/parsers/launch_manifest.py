@@ -1,9 +1,9 @@
 """Kubernetes manifests: PyTorchJob, MPIJob, RayCluster, Job, Pod and what their containers get.
 
-    kind: PyTorchJob
-    spec:
-      pytorchReplicaSpecs:
-        Master: {replicas: 1, template: {spec: {containers: [{resources: {limits: {nvidia.com/gpu: 8}}}]}}}
+kind: PyTorchJob
+spec:
+  pytorchReplicaSpecs:
+    Master: {replicas: 1, template: {spec: {containers: [{resources: {limits: {nvidia.com/gpu: 8}}}]}}}
 """
 
 from __future__ import annotations
@@ -42,7 +42,11 @@ def _parts(document: Document) -> Iterator[tuple[int, str]]:
     for index, line in enumerate(lines):
         if re.match(r"(?:apiVersion|kind):", line) and start is None:
             start = index
-        elif start is not None and (line.startswith("---") or re.match(r"[$#>] ?\S*\s", line)) and not line.startswith("# "):
+        elif (
+            start is not None
+            and (line.startswith("---") or re.match(r"[$#>] ?\S*\s", line))
+            and not line.startswith("# ")
+        ):
             yield start, "\n".join(lines[start:index])
             start = None
     if start is not None:
@@ -73,7 +77,11 @@ def _read(text: str) -> list[tuple[str, Value]]:
 def _by_lines(text: str) -> list[tuple[str, Value]]:
     """What can be told of a manifest that does not parse (cut, or with templates in it)."""
     found: list[tuple[str, Value]] = []
-    if re.search(r"^kind:\s*(?:Pod|Job|PyTorchJob|MPIJob|StatefulSet|Deployment|RayCluster|RayJob|LeaderWorkerSet|TrainJob|JobSet)\b", text, re.MULTILINE):
+    if re.search(
+        r"^kind:\s*(?:Pod|Job|PyTorchJob|MPIJob|StatefulSet|Deployment|RayCluster|RayJob|LeaderWorkerSet|TrainJob|JobSet)\b",
+        text,
+        re.MULTILINE,
+    ):
         found += [("scheduler", "kubernetes"), ("container", "kubernetes-pod")]
         found.append(("launch.host_network", bool(re.search(r"hostNetwork:\s*true", text))))
         if "/dev/shm" in text:
@@ -89,7 +97,10 @@ def _one_role(data: dict[str, Any]) -> Iterator[tuple[str, Value]]:
             roles = {"head": node["headGroupSpec"], "worker": node["workerGroupSpecs"]}
         if roles is None or "Launcher" in roles or len(roles) < 2:
             continue
-        given: dict[str, set[str]] = {role: {n for n in _names(spec) if re.match(r"NCCL_|GLOO_|UCX_|FI_|LD_LIBRARY_PATH|HF_|TORCH_NCCL", n)} for role, spec in roles.items()}
+        given: dict[str, set[str]] = {
+            role: {n for n in _names(spec) if re.match(r"NCCL_|GLOO_|UCX_|FI_|LD_LIBRARY_PATH|HF_|TORCH_NCCL", n)}
+            for role, spec in roles.items()
+        }
         everywhere = set.intersection(*list(given.values()))
         missing = sorted(set.union(*list(given.values())) - everywhere)
         if missing:
@@ -119,7 +130,12 @@ def _walk(node: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
 
 
 def _replicas(data: dict[str, Any]) -> int:
-    counts = [n.get(k) for n in _walk(data) for k in ("replicas", "numNodes", "completions", "size") if isinstance(n.get(k), int)]
+    counts = [
+        n.get(k)
+        for n in _walk(data)
+        for k in ("replicas", "numNodes", "completions", "size")
+        if isinstance(n.get(k), int)
+    ]
     return sum(c for c in counts if isinstance(c, int) and c > 0)
 
 
@@ -154,7 +170,11 @@ def _limits(limits: dict[str, Any]) -> Iterator[tuple[str, Value]]:
     for name, value in limits.items():
         text = str(value)
         if name == "cpu":
-            cpu = float(text[:-1]) / 1000 if re.fullmatch(r"\d+m", text) else (float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else None)
+            cpu = (
+                float(text[:-1]) / 1000
+                if re.fullmatch(r"\d+m", text)
+                else (float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else None)
+            )
             if cpu:
                 yield "launch.cpu_limit", cpu
         elif name == "memory":
@@ -172,5 +192,14 @@ def quantity_gb(text: str) -> float | None:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)(Ki|Mi|Gi|Ti|k|M|G|T)?", text.strip())
     if not found:
         return None
-    scale = {"Ki": 1024e-9, "Mi": 1024**2 / 1e9, "Gi": 1024**3 / 1e9, "Ti": 1024**4 / 1e9, "k": 1e-6, "M": 1e-3, "G": 1.0, "T": 1e3}
+    scale = {
+        "Ki": 1024e-9,
+        "Mi": 1024**2 / 1e9,
+        "Gi": 1024**3 / 1e9,
+        "Ti": 1024**4 / 1e9,
+        "k": 1e-6,
+        "M": 1e-3,
+        "G": 1.0,
+        "T": 1e3,
+    }
     return round(float(found[1]) * scale.get(found[2] or "", 1e-9), 4)

@@ -1,9 +1,9 @@
 """Slurm job scripts: what is asked for, and how the program is started on the nodes.
 
-    #SBATCH --nodes=2
-    #SBATCH --ntasks-per-node=1
-    #SBATCH --gres=gpu:8
-    srun torchrun --nnodes=$SLURM_NNODES --nproc_per_node=8 ... train.py
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --gres=gpu:8
+srun torchrun --nnodes=$SLURM_NNODES --nproc_per_node=8 ... train.py
 """
 
 from __future__ import annotations
@@ -26,12 +26,16 @@ _OWN_LAUNCHERS = ("torchrun", "torch.distributed.launch", "accelerate", "colossa
 
 @cache
 def _directive() -> re.Pattern[str]:
-    return re.compile(r"^\s*#SBATCH\s+(?:--(?P<long>[a-z][\w-]*)(?:[= ]\s*(?P<value>[^\s#]+))?|-(?P<short>[A-Za-z])\s*=?\s*(?P<svalue>[^\s#]+))")
+    return re.compile(
+        r"^\s*#SBATCH\s+(?:--(?P<long>[a-z][\w-]*)(?:[= ]\s*(?P<value>[^\s#]+))?|-(?P<short>[A-Za-z])\s*=?\s*(?P<svalue>[^\s#]+))"
+    )
 
 
 @cache
 def _each_node() -> re.Pattern[str]:
-    return re.compile(r"(?:^|[\s;&|(\"'`])(?:srun|mpirun|mpiexec|pdsh|clush|pbsdsh|ibrun|jsrun|aprun|ssh|parallel-ssh)\s+[-\w$\"'{@]")
+    return re.compile(
+        r"(?:^|[\s;&|(\"'`])(?:srun|mpirun|mpiexec|pdsh|clush|pbsdsh|ibrun|jsrun|aprun|ssh|parallel-ssh)\s+[-\w$\"'{@]"
+    )
 
 
 #: Lines around the first directive that are read; a job script is short, a log that quotes one is not.
@@ -46,7 +50,9 @@ def _script(document: Document) -> Document:
     first = next((i for i, line in enumerate(lines) if "#SBATCH" in line), 0)
     begin = max(first - 20, 0)
     text = "\n".join(lines[begin : first + _REACH])
-    return Document(document.name, text, document.first_line + begin, document.host, document.rank, document.origin_kind)
+    return Document(
+        document.name, text, document.first_line + begin, document.host, document.rank, document.origin_kind
+    )
 
 
 def parse(document: Document) -> Iterable[Fact]:
@@ -86,7 +92,9 @@ def parse(document: Document) -> Iterable[Fact]:
     say("launch.num_processes", total, at_total)
     cpus, at_cpus = number("cpus-per-task")
     say("launch.cpu_limit", float(cpus * (tasks or 1)) if cpus else None, at_cpus)
-    if gpus and not any(name in asked for name in ("cpus-per-task", "cpus-per-gpu", "exclusive", "mincpus", "cores-per-socket")):
+    if gpus and not any(
+        name in asked for name in ("cpus-per-task", "cpus-per-gpu", "exclusive", "mincpus", "cores-per-socket")
+    ):
         say("launch.no_cpus_asked", True, at_tasks)
     if "mem" in asked:
         say("launch.memory_limit_gb", _memory(asked["mem"][1]), asked["mem"][0])
@@ -128,7 +136,9 @@ def _starts_on_each(document: Document) -> int | None:
         text = logical.text
         if text.lstrip().startswith("#") or not _each_node().search(text):
             continue
-        if re.search(r"\b(?:hostname|scontrol|nvidia-smi|echo|date)\b", text) and not re.search(r"python|torchrun|launch|bash|\.sh|\.py|\$", text):
+        if re.search(r"\b(?:hostname|scontrol|nvidia-smi|echo|date)\b", text) and not re.search(
+            r"python|torchrun|launch|bash|\.sh|\.py|\$", text
+        ):
             continue
         if re.search(r"=\s*[$`]\(?.*hostname", text):
             continue
@@ -139,7 +149,10 @@ def _starts_on_each(document: Document) -> int | None:
 def _spread(document: Document) -> bool:
     """The launcher's srun asks for one task a node by itself."""
     return any(
-        re.search(r"\bsrun\b.*(?:--ntasks-per-node[= ]1\b|--ntasks[= ]\"?\$\{?(?:SLURM_(?:JOB_)?(?:NUM_NODES|NNODES)|NNODES))", line.text)
+        re.search(
+            r"\bsrun\b.*(?:--ntasks-per-node[= ]1\b|--ntasks[= ]\"?\$\{?(?:SLURM_(?:JOB_)?(?:NUM_NODES|NNODES)|NNODES))",
+            line.text,
+        )
         for line in logical_lines(document)
     )
 

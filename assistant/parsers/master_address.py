@@ -39,9 +39,18 @@ def parse(document: Document) -> Iterable[Fact]:
         elif inside and line.count("'") % 2:
             inside = False
         found = _itself().search(line)
-        if found and (start or (each is not None and found.start() > each.start() and each["quote"] == "'") or (not batch and "gethostname" in found[0])):
+        if found and (
+            start
+            or (each is not None and found.start() > each.start() and each["quote"] == "'")
+            or (not batch and "gethostname" in found[0])
+        ):
             yield Fact("launch.self_address", found[0][:120], document.origin(index, "config"))
             return
-        if found and not batch and re.search(r"torchrun|torch\.distributed|accelerate launch", document.text) and not re.search(r"(?:node_rank|machine_rank)[= ]0\b", document.text):
+        if (
+            found
+            and not batch
+            and re.search(r"torchrun|torch\.distributed|accelerate launch", document.text)
+            and not re.search(r"(?:node_rank|machine_rank)[= ]0\b", document.text)
+        ):
             yield Fact("launch.self_address", found[0][:120], document.origin(index, "config"))
             return

@@ -1,9 +1,9 @@
 """Channels, transports, GPUDirect and topology in NCCL's log.
 
-    gpu-a07:184233:184310 [3] NCCL INFO Channel 00/0 : 3[3] -> 4[4] via P2P/CUMEM/read
-    gpu-a07:184233:184310 [3] NCCL INFO Channel 00/0 : 3[3] -> 11[3] [send] via NET/IB/2/GDRDMA
-    gpu-a07:184233:184310 [3] NCCL INFO 24 coll channels, 0 collnet channels, 16 nvls channels, 32 p2p channels, 4 p2p channels per peer
-    gpu-a07:184233:184310 [3] NCCL INFO Connected all rings, use ring PXN 0 GDR 1
+gpu-a07:184233:184310 [3] NCCL INFO Channel 00/0 : 3[3] -> 4[4] via P2P/CUMEM/read
+gpu-a07:184233:184310 [3] NCCL INFO Channel 00/0 : 3[3] -> 11[3] [send] via NET/IB/2/GDRDMA
+gpu-a07:184233:184310 [3] NCCL INFO 24 coll channels, 0 collnet channels, 16 nvls channels, 32 p2p channels, 4 p2p channels per peer
+gpu-a07:184233:184310 [3] NCCL INFO Connected all rings, use ring PXN 0 GDR 1
 """
 
 from __future__ import annotations
@@ -159,7 +159,9 @@ def _gdr(line: NcclLine, out: Collected, seen: _Seen) -> None:
     if "DMA-BUF is available" in text:
         out.add("nccl.dmabuf", True, line.index, host)
         return
-    found = _re(r"NET/(?P<net>[\w .-]+?) : GPU Direct RDMA (?P<state>Enabled|Disabled) for (?:HCA|GPU \d+\[\d+\] / HCA) \d+ '[^']*'").search(text)
+    found = _re(
+        r"NET/(?P<net>[\w .-]+?) : GPU Direct RDMA (?P<state>Enabled|Disabled) for (?:HCA|GPU \d+\[\d+\] / HCA) \d+ '[^']*'"
+    ).search(text)
     if found:
         if found["net"] not in ("Socket", "FastSocket"):
             out.add("nccl.gdr_hca", found["state"] == "Enabled", line.index, host)

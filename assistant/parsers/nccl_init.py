@@ -1,8 +1,8 @@
 """The life of NCCL's communicators: which ranks began to initialise, which completed, how many nodes.
 
-    gpu-a07:184233:184310 [3] NCCL INFO ncclCommInitRankConfig comm 0x55d0c8a01230 rank 3 nranks 16 cudaDev 3 nvmlDev 3 busId 4b000 commId 0x9bb27e3ad0a1b2c3 - Init START
-    gpu-a07:184233:184310 [3] NCCL INFO comm 0x55d0c8a01230 rank 3 nRanks 16 nNodes 2 localRanks 8 localRank 3 MNNVL 0
-    gpu-a07:184233:184310 [3] NCCL INFO comm 0x7f6e14001060 rank 3 nranks 16 cudaDev 3 busId 4b000 - Init COMPLETE
+gpu-a07:184233:184310 [3] NCCL INFO ncclCommInitRankConfig comm 0x55d0c8a01230 rank 3 nranks 16 cudaDev 3 nvmlDev 3 busId 4b000 commId 0x9bb27e3ad0a1b2c3 - Init START
+gpu-a07:184233:184310 [3] NCCL INFO comm 0x55d0c8a01230 rank 3 nRanks 16 nNodes 2 localRanks 8 localRank 3 MNNVL 0
+gpu-a07:184233:184310 [3] NCCL INFO comm 0x7f6e14001060 rank 3 nranks 16 cudaDev 3 busId 4b000 - Init COMPLETE
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def parse(document: Document) -> Iterable[Fact]:
         if line.host:
             hosts.setdefault(line.host, line.index)
         if "nranks" in text and ("START" in text or "COMPLETE" in text):
-            found = _re(r"comm 0x[0-9a-f]+ rank (\d+) nranks (\d+)(?:.*?commId (0x[0-9a-f]+))?.*?- ?(Init START|(?:Init )?COMPLETE)").search(text)
+            found = _re(
+                r"comm 0x[0-9a-f]+ rank (\d+) nranks (\d+)(?:.*?commId (0x[0-9a-f]+))?.*?- ?(Init START|(?:Init )?COMPLETE)"
+            ).search(text)
             if found and "Destroy" not in text and "Abort" not in text:
                 rank, size = int(found[1]), int(found[2])
                 comm = known.setdefault((found[3] or "", size), _Communicator(size, line.index))
@@ -75,7 +77,9 @@ def parse(document: Document) -> Iterable[Fact]:
 
 def _largest(out: Collected, known: dict[tuple[str, int], _Communicator]) -> None:
     size = max(c.size for c in known.values())
-    comm = max((c for c in known.values() if c.size == size), key=lambda c: (len(c.started) + len(c.completed), -c.first))
+    comm = max(
+        (c for c in known.values() if c.size == size), key=lambda c: (len(c.started) + len(c.completed), -c.first)
+    )
     out.add("nccl.nranks", size, comm.first)
     if comm.started:
         out.add("nccl.init_started", len(comm.started), comm.first)

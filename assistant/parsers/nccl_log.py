@@ -25,7 +25,7 @@ from assistant.parsers._nccl_lines import Collected, NcclLine, host_subject, ncc
 NAME = "NCCL log"
 TRIGGERS = ("NCCL INFO", "NCCL WARN", "NCCL version ", "] INFO ", "Failed to open libibverbs")
 
-_QUIET_WARNINGS = ("Failed to open libibverbs", "No plugin found", "Could not find", "MSCCL", "Missing \"iommu=pt\"")
+_QUIET_WARNINGS = ("Failed to open libibverbs", "No plugin found", "Could not find", "MSCCL", 'Missing "iommu=pt"')
 
 
 @cache
@@ -76,7 +76,9 @@ def _with_hosts(lines: list[NcclLine]) -> list[NcclLine]:
 
 def _versions(line: NcclLine, out: Collected) -> None:
     if "NCCL version" in line.text or line.level == "BARE":
-        found = _re(r"NCCL version (?P<nccl>\d+\.\d+\.\d+[\w.-]*?)(?:\+cuda(?P<cuda>\d+\.\d+)|\+hip\S*|\s|$)").search(line.text)
+        found = _re(r"NCCL version (?P<nccl>\d+\.\d+\.\d+[\w.-]*?)(?:\+cuda(?P<cuda>\d+\.\d+)|\+hip\S*|\s|$)").search(
+            line.text
+        )
         if found:
             out.add("nccl_version", found["nccl"], line.index, host_subject(line.host))
             if found["cuda"]:
@@ -91,7 +93,9 @@ def _versions(line: NcclLine, out: Collected) -> None:
 def _settings(line: NcclLine, out: Collected) -> None:
     if " set " not in line.text:
         return
-    found = _re(r"\b(?P<name>(?:NCCL|RCCL|OFI_NCCL)_\w+) set (?:(?:by|from) environment )?to (?P<value>.+)$").search(line.text)
+    found = _re(r"\b(?P<name>(?:NCCL|RCCL|OFI_NCCL)_\w+) set (?:(?:by|from) environment )?to (?P<value>.+)$").search(
+        line.text
+    )
     if found:
         value = found["value"].strip()
         if _re(r"-?\d+\.").fullmatch(value):
@@ -166,7 +170,9 @@ def _plugins(line: NcclLine, out: Collected) -> None:
     text, host = line.text, host_subject(line.host)
     if "lugin" not in text and "NET/OFI" not in text and "aws-ofi-nccl" not in text:
         return
-    found = _re(r"NET/Plugin: [Ll]oaded net plugin (.+?) \(v\d+\)|Successfully loaded external network plugin (\S+)").search(text)
+    found = _re(
+        r"NET/Plugin: [Ll]oaded net plugin (.+?) \(v\d+\)|Successfully loaded external network plugin (\S+)"
+    ).search(text)
     if found:
         out.add("nccl.plugin", found[1] or found[2], line.index, host)
         return

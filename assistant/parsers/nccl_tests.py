@@ -1,11 +1,11 @@
 """Tables of nccl-tests (all_reduce_perf and its sisters), of all versions, several in one text.
 
-    # nThread 1 nGpus 1 minBytes 8 maxBytes 1073741824 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0
-    #  Rank  0 Group  0 Pid   1929 on gpu-a07 device  0 [0000:53:00] NVIDIA H100 80GB HBM3
-    #       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
-      1073741824     268435456     float     sum      -1   4478.2  239.77  449.57       0   4470.9  240.16  450.31       0
-    # Out of bounds values : 0 OK
-    # Avg bus bandwidth    : 51.3
+# nThread 1 nGpus 1 minBytes 8 maxBytes 1073741824 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0
+#  Rank  0 Group  0 Pid   1929 on gpu-a07 device  0 [0000:53:00] NVIDIA H100 80GB HBM3
+#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
+  1073741824     268435456     float     sum      -1   4478.2  239.77  449.57       0   4470.9  240.16  450.31       0
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 51.3
 """
 
 from __future__ import annotations
@@ -112,7 +112,9 @@ def tables(document: Document, out: Collected) -> list[Table]:
             continue
         if current is None or current.rows:
             row = read_row(line, index)
-            if row is not None and (current is None or row.size <= current.rows[-1].size):  # rows pasted without their head
+            if row is not None and (
+                current is None or row.size <= current.rows[-1].size
+            ):  # rows pasted without their head
                 current = Table(index, op)
                 runs.append(current)
         if current is not None:

@@ -1,11 +1,11 @@
 r"""NCCL's view of the machine: the dump in its log and the file of NCCL_TOPO_DUMP_FILE.
 
-    NCCL INFO === System : maxBw 24.0 totalBw 24.0 ===
-    NCCL INFO + PCI[48.0] - GPU/0-1b000 (0)
-    NCCL INFO                + NVL[240.0] - NVS/0
+NCCL INFO === System : maxBw 24.0 totalBw 24.0 ===
+NCCL INFO + PCI[48.0] - GPU/0-1b000 (0)
+NCCL INFO                + NVL[240.0] - NVS/0
 
-    <pci busid="0000:41:00.0" class="0x030200" ... link_speed="5.0 GT/s PCIe" link_width="8">
-      <gpu dev="1" sm="80" rank="1" gdr="1"/>
+<pci busid="0000:41:00.0" class="0x030200" ... link_speed="5.0 GT/s PCIe" link_width="8">
+  <gpu dev="1" sm="80" rank="1" gdr="1"/>
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def _file(document: Document) -> Iterator[Fact]:
     speeds: dict[str, tuple[float, int, Origin, str | None]] = {}
     link: tuple[float, int, int] | None = None
     for index, text in enumerate(document.lines):
-        found = re.search(r'<pci .*class="0x0302\d\d".*link_speed="(?P<speed>[\d.]+) GT/s[^"]*" link_width="(?P<width>\d+)"', text)
+        found = re.search(
+            r'<pci .*class="0x0302\d\d".*link_speed="(?P<speed>[\d.]+) GT/s[^"]*" link_width="(?P<width>\d+)"', text
+        )
         if found:
             link = (float(found["speed"]), int(found["width"]), index)
             continue
@@ -59,4 +61,9 @@ def _file(document: Document) -> Iterator[Fact]:
     fastest, widest = max(s[0] for s in speeds.values()), max(s[1] for s in speeds.values())
     for dev, (speed, width, origin, host) in speeds.items():
         if 0 < width < widest or speed < fastest:
-            yield Fact("gpu.pcie_odd", f"{speed:g} GT/s x{width} (peers {fastest:g} GT/s x{widest})", origin, gpu_subject(host, dev))
+            yield Fact(
+                "gpu.pcie_odd",
+                f"{speed:g} GT/s x{width} (peers {fastest:g} GT/s x{widest})",
+                origin,
+                gpu_subject(host, dev),
+            )

@@ -1,10 +1,10 @@
 r"""Interruptions of a core by the system: `osnoise`, `hwlat`, `cyclictest`, `perf sched latency`, fixed-work-quantum tables, compaction counters.
 
-      7 #59         59000000      9120112    84.54218      220114       201002           0 ...
-      python:40112          |  51112.201 ms |    50113 | avg:    1.912 ms | max:  212.310 ms |
-       2    1000.1     1041.8    1910.2   48811.7
-    T: 0 ( 1131) P:99 I:1000 C: 100000 Min:      3 Act:    5 Avg:    4 Max:   18231
-    compact_stall 2910221
+  7 #59         59000000      9120112    84.54218      220114       201002           0 ...
+  python:40112          |  51112.201 ms |    50113 | avg:    1.912 ms | max:  212.310 ms |
+   2    1000.1     1041.8    1910.2   48811.7
+T: 0 ( 1131) P:99 I:1000 C: 100000 Min:      3 Act:    5 Avg:    4 Max:   18231
+compact_stall 2910221
 """
 
 from __future__ import annotations
@@ -17,7 +17,20 @@ from assistant.intake.document import Document
 from assistant.parsers._device import host_subject, hosts_by_line
 
 NAME = "noise of the system"
-TRIGGERS = ("Operating System Noise", "Max Single", "hwlat", "Max delay ms", "avg delay", "Avg delay", "FWQ", "work quantum", "P:99", "P:80", "compact_stall", "allocstall")
+TRIGGERS = (
+    "Operating System Noise",
+    "Max Single",
+    "hwlat",
+    "Max delay ms",
+    "avg delay",
+    "Avg delay",
+    "FWQ",
+    "work quantum",
+    "P:99",
+    "P:80",
+    "compact_stall",
+    "allocstall",
+)
 
 _TRAINING = re.compile(r"python|train|torchrun|pt_main|nccl|perf\b|mpi", re.IGNORECASE)
 
@@ -33,7 +46,9 @@ def parse(document: Document) -> Iterable[Fact]:
     for index, text in enumerate(document.lines):
         found = re.match(r"^\s*(?:compact_stall|allocstall(?:_\w+)?)\s+(?P<n>\d+)\s*$", text)
         if found and int(found["n"]) > 0:
-            yield Fact("mem.reclaim_stalls", int(found["n"]), document.origin(index, "tool"), host_subject(hosts[index]))
+            yield Fact(
+                "mem.reclaim_stalls", int(found["n"]), document.origin(index, "tool"), host_subject(hosts[index])
+            )
 
 
 def _microseconds(document: Document) -> Iterator[tuple[int, float]]:

@@ -1,8 +1,8 @@
 """Versions of packages on a host: pip freeze, pip list, conda list, torch's collect_env, horovodrun --check-build.
 
-    torch==2.3.1+cu121                torch              2.3.1
-    PyTorch version: 2.3.1+cu121      Is CUDA available: True
-    [pip3] nvidia-nccl-cu12==2.20.5   Nvidia driver version: 535.129.03
+torch==2.3.1+cu121                torch              2.3.1
+PyTorch version: 2.3.1+cu121      Is CUDA available: True
+[pip3] nvidia-nccl-cu12==2.20.5   Nvidia driver version: 535.129.03
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ KNOWN = KNOWN_WORDS.split()
 @cache
 def _package() -> re.Pattern[str]:
     names = "|".join(re.escape(n) for n in sorted(KNOWN, key=len, reverse=True))
-    return re.compile(rf"(?:^|\s|\[pip3?\] |\[conda\] )(?P<name>{names})(?:==|\s{{2,}}|\s+(?=\d+\.\d+\S*\s+(?:py|pypi|cuda|h[0-9a-f]{{5}}|<pip>|\d+\s)))(?P<version>\d[\w.+!-]*)")
+    return re.compile(
+        rf"(?:^|\s|\[pip3?\] |\[conda\] )(?P<name>{names})(?:==|\s{{2,}}|\s+(?=\d+\.\d+\S*\s+(?:py|pypi|cuda|h[0-9a-f]{{5}}|<pip>|\d+\s)))(?P<version>\d[\w.+!-]*)"
+    )
 
 
 @cache
@@ -95,10 +97,14 @@ def _read(message: str, section: str) -> Iterator[tuple[str, Value]]:
             yield key, matched["v"].replace(", ", ".").replace(",", ".")
             if key == "torch_version":
                 yield from _build(matched["v"])
-    matched = re.search(r"(?:Is CUDA available|CUDA available|torch\.cuda\.is_available\(\))\s*[:=]*\s*(True|False)", message)
+    matched = re.search(
+        r"(?:Is CUDA available|CUDA available|torch\.cuda\.is_available\(\))\s*[:=]*\s*(True|False)", message
+    )
     if matched:
         yield "torch.cuda_available", matched[1] == "True"
-    if "CUDA used to build PyTorch: None" in message or ("Could not collect" in message and "CUDA used to build" in message):
+    if "CUDA used to build PyTorch: None" in message or (
+        "Could not collect" in message and "CUDA used to build" in message
+    ):
         yield "torch.cpu_build", True
     boxed = re.match(r"\s*\[(X| )\] (NCCL|MPI|Gloo)\s*$", message)
     if boxed and section.startswith("Available Tensor Operations"):

@@ -42,4 +42,6 @@ def parse(document: Document) -> Iterable[Fact]:
             tags.setdefault((job, row["repo"]), {}).setdefault(row["tag"], index)
     for (_, repo), seen in tags.items():
         if len(seen) > 1:
-            yield reader.job(max(seen.values()), "pod.images_differ", f"{repo.rpartition('/')[2]}: {', '.join(sorted(seen))}")
+            yield reader.job(
+                max(seen.values()), "pod.images_differ", f"{repo.rpartition('/')[2]}: {', '.join(sorted(seen))}"
+            )

@@ -21,9 +21,15 @@ from assistant.intake.document import Document
 NAME = "profiler table"
 TRIGGERS = ("Self CPU", "Percentage %", "Mean duration", "Total straggler", "cumtime")
 
-_FETCH = re.compile(r"train_dataloader_next|get_train_batch|fetch_next\S*train|enumerate\(DataLoader\)|_(?:Multi|Single)Process(?:ing)?(?:DataLoader)?Iter|DataLoader\S*__next__|IteratorGetNext|_next_data|dataloader\.py|data_worker", re.IGNORECASE)
+_FETCH = re.compile(
+    r"train_dataloader_next|get_train_batch|fetch_next\S*train|enumerate\(DataLoader\)|_(?:Multi|Single)Process(?:ing)?(?:DataLoader)?Iter|DataLoader\S*__next__|IteratorGetNext|_next_data|dataloader\.py|data_worker",
+    re.IGNORECASE,
+)
 _SYNC = re.compile(r"cuda(?:Stream|Device|Event)Synchronize|aten::(?:item|_local_scalar_dense)|Memcpy DtoH")
-_COMM = re.compile(r"nccl(?:Dev)?Kernel|ncclDevKernel|nccl:\w+|c10d::\w+|HorovodAllreduce|all_?reduce|reduce_scatter|all_gather", re.IGNORECASE)
+_COMM = re.compile(
+    r"nccl(?:Dev)?Kernel|ncclDevKernel|nccl:\w+|c10d::\w+|HorovodAllreduce|all_?reduce|reduce_scatter|all_gather",
+    re.IGNORECASE,
+)
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)%")
 _UNIT = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
@@ -56,7 +62,11 @@ def _torch(document: Document, head: int) -> Iterator[Fact]:
         cells = re.split(r"\s{2,}", line.strip())
         if len(cells) < len(columns) - 1:
             continue
-        cells = [" ".join(cells[: len(cells) - len(columns) + 1]), *cells[len(cells) - len(columns) + 1 :]] if len(cells) > len(columns) else cells
+        cells = (
+            [" ".join(cells[: len(cells) - len(columns) + 1]), *cells[len(cells) - len(columns) + 1 :]]
+            if len(cells) > len(columns)
+            else cells
+        )
         name = cells[0]
         if _FETCH.search(name) and cpu is not None:
             shares["data"] = max(shares["data"], _share(cells, cpu))

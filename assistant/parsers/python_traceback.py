@@ -1,9 +1,9 @@
 """Python tracebacks: the exception that was raised first on each rank, and whether it only reports a failure elsewhere.
 
-    Traceback (most recent call last):
-      File "train.py", line 71, in main
-        loss.backward()
-    ValueError: expected sequence of length 512
+Traceback (most recent call last):
+  File "train.py", line 71, in main
+    loss.backward()
+ValueError: expected sequence of length 512
 """
 
 from __future__ import annotations
@@ -17,14 +17,22 @@ from assistant.facts import JOB, Fact, Subject
 from assistant.intake.document import Document
 
 NAME = "Python traceback"
-TRIGGERS = ("Traceback (most recent call last)", "Error: ", "Exception: ", "terminated with the following error", "RayTaskError(")
+TRIGGERS = (
+    "Traceback (most recent call last)",
+    "Error: ",
+    "Exception: ",
+    "terminated with the following error",
+    "RayTaskError(",
+)
 
 HEAD = "Traceback (most recent call last):"
 
 
 @cache
 def _exception() -> re.Pattern[str]:
-    return re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Warning|Killed|Aborted|OutOfMemory|StopIteration|Failure))(?::\s?(?P<text>.*))?$")
+    return re.compile(
+        r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Warning|Killed|Aborted|OutOfMemory|StopIteration|Failure))(?::\s?(?P<text>.*))?$"
+    )
 
 
 @cache
@@ -80,20 +88,57 @@ class Raised:
 def is_echo(kind: str, text: str) -> bool:
     """Whether an exception of this type and text only tells of a failure elsewhere."""
     short = kind.rsplit(".", 1)[-1]
-    return short in _ECHO_TYPES or (short in ("RuntimeError", "TimeoutError", "OSError", "Exception", "ValueError", "error", "XlaRuntimeError", "JaxRuntimeError") and _echo_text().search(text) is not None)
+    return short in _ECHO_TYPES or (
+        short
+        in (
+            "RuntimeError",
+            "TimeoutError",
+            "OSError",
+            "Exception",
+            "ValueError",
+            "error",
+            "XlaRuntimeError",
+            "JaxRuntimeError",
+        )
+        and _echo_text().search(text) is not None
+    )
 
 
 _KINDS = (
-    ("version", r"Version ?Mismatch|[Vv]ersion mismatch|installed with version \S+ but found|was (?:built|compiled) (?:with|against|for) .{0,40} but|incompatible (?:architecture|version)"),
-    ("world", r"[Ww]orld[ _]?size.{0,60}(?:divisible|but|!=|match|multiple)|but world size is|train_batch_size is not equal|mesh_shape|[Nn]umber of devices \d+|tasks per node configured in SLURM|product of (?:parallel|mesh)|[Ii]nvalid parallel dims|mesh (?:should|must) not be bigger|only \d+ (?:gpus?|devices) (?:are )?available|devices? you requested"),
-    ("gpu-memory", r"OutOfMemoryError|CUDA out of memory|CUDNN_STATUS_ALLOC_FAILED|CUBLAS_STATUS_ALLOC_FAILED|HIP out of memory"),
-    ("host-memory", r"^MemoryError|Cannot allocate memory|can't allocate memory|DefaultCPUAllocator|Unable to allocate .* for an array"),
-    ("backend", r"No backend type associated|doesn't have (?:NCCL|MPI|Gloo|UCC)|must be CUDA and dense|not implemented for '?(?:gloo|mpi)|Invalid backend|Unknown c10d backend"),
-    ("group", r"process group has not been initialized|default process group twice|environment variable \w+ expected|Invalid rank|rank must be|world_size"),
+    (
+        "version",
+        r"Version ?Mismatch|[Vv]ersion mismatch|installed with version \S+ but found|was (?:built|compiled) (?:with|against|for) .{0,40} but|incompatible (?:architecture|version)",
+    ),
+    (
+        "world",
+        r"[Ww]orld[ _]?size.{0,60}(?:divisible|but|!=|match|multiple)|but world size is|train_batch_size is not equal|mesh_shape|[Nn]umber of devices \d+|tasks per node configured in SLURM|product of (?:parallel|mesh)|[Ii]nvalid parallel dims|mesh (?:should|must) not be bigger|only \d+ (?:gpus?|devices) (?:are )?available|devices? you requested",
+    ),
+    (
+        "gpu-memory",
+        r"OutOfMemoryError|CUDA out of memory|CUDNN_STATUS_ALLOC_FAILED|CUBLAS_STATUS_ALLOC_FAILED|HIP out of memory",
+    ),
+    (
+        "host-memory",
+        r"^MemoryError|Cannot allocate memory|can't allocate memory|DefaultCPUAllocator|Unable to allocate .* for an array",
+    ),
+    (
+        "backend",
+        r"No backend type associated|doesn't have (?:NCCL|MPI|Gloo|UCC)|must be CUDA and dense|not implemented for '?(?:gloo|mpi)|Invalid backend|Unknown c10d backend",
+    ),
+    (
+        "group",
+        r"process group has not been initialized|default process group twice|environment variable \w+ expected|Invalid rank|rank must be|world_size",
+    ),
     ("import", r"^(?:ModuleNotFoundError|ImportError)|undefined symbol|cannot open shared object file"),
-    ("cuda", r"CUDA error|CUDA driver|cuDNN error|CUBLAS_STATUS|device-side assert|invalid device ordinal|No CUDA GPUs are available|NVML|AcceleratorError"),
+    (
+        "cuda",
+        r"CUDA error|CUDA driver|cuDNN error|CUBLAS_STATUS|device-side assert|invalid device ordinal|No CUDA GPUs are available|NVML|AcceleratorError",
+    ),
     ("dataloader", r"DataLoader worker|dataloader"),
-    ("file", r"^(?:FileNotFoundError|PermissionError|OSError|FileExistsError|IsADirectoryError|BlockingIOError)|No such file|No space left|Stale file handle|Disk quota"),
+    (
+        "file",
+        r"^(?:FileNotFoundError|PermissionError|OSError|FileExistsError|IsADirectoryError|BlockingIOError)|No such file|No space left|Stale file handle|Disk quota",
+    ),
 )
 
 
@@ -140,7 +185,12 @@ def tracebacks(document: Document) -> list[Raised]:
             if block and frame:
                 place = f"{frame['file']}:{frame['line']} in {frame['function'] or '?'}"
                 block.frames.append(place)
-                if "site-packages" not in place and "/lib/python" not in place and "/torch/" not in place and "<frozen" not in place:
+                if (
+                    "site-packages" not in place
+                    and "/lib/python" not in place
+                    and "/torch/" not in place
+                    and "<frozen" not in place
+                ):
                     block.own = place
             continue
         key = _key(document, index)
@@ -151,7 +201,18 @@ def tracebacks(document: Document) -> list[Raised]:
         if raised and closed:
             line = document.line(index)
             frame_text = closed.frames[-1] if closed.frames else None
-            found.append(Raised(index, raised["type"], (raised["text"] or "").strip(), frame_text, closed.own, closed.chain, line.rank, line.host))
+            found.append(
+                Raised(
+                    index,
+                    raised["type"],
+                    (raised["text"] or "").strip(),
+                    frame_text,
+                    closed.own,
+                    closed.chain,
+                    line.rank,
+                    line.host,
+                )
+            )
             if not _continues(document, index):
                 chain[key] = 0
     return found
@@ -174,7 +235,9 @@ def _key(document: Document, index: int) -> object:
 
 @cache
 def _bare() -> re.Pattern[str]:
-    return re.compile(r"^(?P<type>(?:torch\.(?:cuda\.)?|ray\.exceptions\.)?(?:OutOfMemoryError|AcceleratorError|RayTaskError\((?P<inner>\w+)\)))(?:: (?P<text>.*))$")
+    return re.compile(
+        r"^(?P<type>(?:torch\.(?:cuda\.)?|ray\.exceptions\.)?(?:OutOfMemoryError|AcceleratorError|RayTaskError\((?P<inner>\w+)\)))(?:: (?P<text>.*))$"
+    )
 
 
 def parse(document: Document) -> Iterable[Fact]:
@@ -195,7 +258,12 @@ def parse(document: Document) -> Iterable[Fact]:
             found = _bare().match(message)
             if found:
                 line = document.line(index)
-                facts += _facts(document, Raised(index, found["inner"] or found["type"], found["text"] or "", None, None, 0, line.rank, line.host))
+                facts += _facts(
+                    document,
+                    Raised(
+                        index, found["inner"] or found["type"], found["text"] or "", None, None, 0, line.rank, line.host
+                    ),
+                )
                 break
     if any(f.origin.host for f in facts):
         hosts = sorted({h for h in (document.line(i).host for i in range(min(len(document.lines), 3000))) if h})

@@ -20,7 +20,9 @@ from assistant.intake.document import Document
 NAME = "placement of ranks"
 TRIGGERS = ("Process rank:", "ank 0", "ank 1", "ank: 0", "ank=0", "RANK=0", "RANK: 0")
 
-_BOTH = re.compile(r"(?i)(?<![a-z_])(?:global[_ -])?rank[ =:#]{1,3}(?P<rank>\d{1,5})\b[^\n]{0,60}?\b(?:host(?:name)?|node(?:name)?)[ =:]{1,3}(?P<host>[A-Za-z][\w.-]*\d[\w.-]*|[\w-]+-[a-z])\b")
+_BOTH = re.compile(
+    r"(?i)(?<![a-z_])(?:global[_ -])?rank[ =:#]{1,3}(?P<rank>\d{1,5})\b[^\n]{0,60}?\b(?:host(?:name)?|node(?:name)?)[ =:]{1,3}(?P<host>[A-Za-z][\w.-]*\d[\w.-]*|[\w-]+-[a-z])\b"
+)
 _SHORT = re.compile(r"^\s*(?i:rank) (?P<rank>\d{1,5}) ?(?::|->|=>|on|@) ?(?P<host>[a-z][\w.-]*\d)\s*$")
 _NODE = re.compile(r"Data for node: (?P<host>\S+)")
 _PROCESS = re.compile(r"Process rank: (?P<rank>\d+)")

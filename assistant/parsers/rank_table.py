@@ -1,10 +1,10 @@
 r"""Small tables that people make of a measurement on each rank or GPU: the one that differs from all others.
 
-    rank  compute_time_ms  allreduce_kernel_ms  step_ms
-       0           402.11               251.90   660.03
-       5           616.82                38.07   660.04
+rank  compute_time_ms  allreduce_kernel_ms  step_ms
+   0           402.11               251.90   660.03
+   5           616.82                38.07   660.04
 
-    rank 8 711   rank 9 712   rank 10 838  rank 11 710
+rank 8 711   rank 9 712   rank 10 838  rank 11 710
 """
 
 from __future__ import annotations
@@ -64,8 +64,14 @@ def _columns(document: Document, heads: list[str], rows: list[tuple[int, list[st
         odd = _odd(values, low=bool(rate or wait), factor=0.5 if wait else None)
         if odd is not None:
             at, cells = rows[odd]
-            who = " ".join(f"{h.strip('# ')} {c}" for h, c in zip(heads, cells, strict=True) if h.lower().strip("# ") in _NAMES)
-            yield Fact("rank.odd_compute", f"{who}: {head} {values[odd]:g} (peers {median(values):g})", document.origin(at, "tool"))
+            who = " ".join(
+                f"{h.strip('# ')} {c}" for h, c in zip(heads, cells, strict=True) if h.lower().strip("# ") in _NAMES
+            )
+            yield Fact(
+                "rank.odd_compute",
+                f"{who}: {head} {values[odd]:g} (peers {median(values):g})",
+                document.origin(at, "tool"),
+            )
 
 
 def _pairs(document: Document) -> Iterator[Fact]:
@@ -78,7 +84,11 @@ def _pairs(document: Document) -> Iterator[Fact]:
         names, values = list(seen), [v for v, _ in seen.values()]
         odd = _odd(values, low=False, factor=None)
         if odd is not None:
-            yield Fact("rank.odd_compute", f"rank {names[odd]}: {values[odd]:g} (peers {median(values):g})", document.origin(seen[names[odd]][1], "tool"))
+            yield Fact(
+                "rank.odd_compute",
+                f"rank {names[odd]}: {values[odd]:g} (peers {median(values):g})",
+                document.origin(seen[names[odd]][1], "tool"),
+            )
 
 
 def _odd(values: list[float], *, low: bool, factor: float | None) -> int | None:

@@ -42,7 +42,10 @@ def _forms() -> tuple[tuple[str, re.Pattern[str]], ...]:
     )  # fmt: skip
 
 
-_EXPERTS = re.compile(r"\b(?:tokens?|load|count)\w*[ _](?:per|for each|by|each)[ _](?:local[ _])?experts?\b\W{0,4}[\[(](?P<list>[\d.,\s]+)[\])]|\bexperts?[ _](?:load|counts?|tokens|histogram)\b\W{0,4}[\[(](?P<list2>[\d.,\s]+)[\])]", re.IGNORECASE)
+_EXPERTS = re.compile(
+    r"\b(?:tokens?|load|count)\w*[ _](?:per|for each|by|each)[ _](?:local[ _])?experts?\b\W{0,4}[\[(](?P<list>[\d.,\s]+)[\])]|\bexperts?[ _](?:load|counts?|tokens|histogram)\b\W{0,4}[\[(](?P<list2>[\d.,\s]+)[\])]",
+    re.IGNORECASE,
+)
 _TRACE_HEAD = re.compile(r"\brank\b.*\bcompute_time")
 
 
@@ -63,7 +66,11 @@ def parse(document: Document) -> Iterable[Fact]:
             continue
         if "xpert" in line:
             found = _EXPERTS.search(line)
-            loads = [_number(n) for n in re.split(r"[,\s]+", (found["list"] or found["list2"]).strip(" ,")) if n] if found else []
+            loads = (
+                [_number(n) for n in re.split(r"[,\s]+", (found["list"] or found["list2"]).strip(" ,")) if n]
+                if found
+                else []
+            )
             if len(loads) >= 4 and sum(loads) > 0:
                 experts.append((max(loads) * len(loads) / sum(loads), index))
                 continue

@@ -1,8 +1,8 @@
 """How processes found each other, or did not: torchrun's rendezvous, the TCP store, Lightning, DeepSpeed, MPI.
 
-    [W socket.cpp:601] [c10d] The client socket has failed to connect to [node1]:29500 (errno: 111 - Connection refused).
-    torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 8/16 clients joined.
-    Initializing distributed: GLOBAL_RANK: 3, MEMBER: 4/32
+[W socket.cpp:601] [c10d] The client socket has failed to connect to [node1]:29500 (errno: 111 - Connection refused).
+torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 8/16 clients joined.
+Initializing distributed: GLOBAL_RANK: 3, MEMBER: 4/32
 """
 
 from __future__ import annotations
@@ -28,17 +28,35 @@ def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
     """(pattern with the group `v`, key)."""
     c = re.compile
     return (
-        (c(r"client socket has (?:failed to connect to|timed out .* connect to) (?:any network address of )?[\[(]?(?P<v>[^\],)\s]+(?:\]:|, |:)\d+)"), "store.waiting_for"),
+        (
+            c(
+                r"client socket has (?:failed to connect to|timed out .* connect to) (?:any network address of )?[\[(]?(?P<v>[^\],)\s]+(?:\]:|, |:)\d+)"
+            ),
+            "store.waiting_for",
+        ),
         (c(r"(?:IPv[46]|IPv4/IPv6)[\w ]*addresses of \((?P<v>[^,]+, \d+)\) cannot be retrieved"), "store.waiting_for"),
         (c(r"TCP client failed to connect/validate to host (?P<v>\S+:\d+)"), "store.waiting_for"),
         (c(r"server socket has failed to bind to \S+?:(?P<v>\d+) \(errno: 98"), "rdzv.port_taken"),
-        (c(r"server socket has failed to listen on any local network address\. port: (?P<v>\d+).*EADDRINUSE"), "rdzv.port_taken"),
+        (
+            c(r"server socket has failed to listen on any local network address\. port: (?P<v>\d+).*EADDRINUSE"),
+            "rdzv.port_taken",
+        ),
         (c(r"(?:distributed init \(rank \d+\): )(?P<v>\S+)"), "launch.rdzv_endpoint"),
         (c(r"^\s*rdzv_endpoint\s+: (?P<v>\S+:\d*)\s*$"), "launch.rdzv_endpoint"),
         (c(r"^\s*rdzv_backend\s+: (?P<v>\w+)\s*$"), "launch.rdzv_backend"),
         (c(r"^\s*run_id\s+: (?P<v>\S+)\s*$"), "launch.rdzv_id"),
-        (c(r"(?:backend nccl|distributed_backend=|with backend |Backend: |init_process_group\(\s*(?:backend\s*=\s*)?[\"']|(?:\b|_)(?:dist[_-])?backend\s*[=:]\s*[\"']?|--(?:dist|ddp)[-_]backend[= ]|process_group_backend\s*[=:]\s*[\"']?)(?P<v>nccl|gloo|mpi|ucc|hccl|xla|cpu:gloo,cuda:nccl)\b"), "launch.backend_arg"),
-        (c(r"(?:bash|sh|zsh|env|ksh|csh|tcsh|pdsh@\S+|srun|execve\(\)|slurmstepd)[^:]*:(?: error:)?(?: line \d+:)?(?: \S+:)? ?(?P<v>[\w./+-]+): (?:command not found|[Nn]o such file or directory|not found)"), "command_missing"),
+        (
+            c(
+                r"(?:backend nccl|distributed_backend=|with backend |Backend: |init_process_group\(\s*(?:backend\s*=\s*)?[\"']|(?:\b|_)(?:dist[_-])?backend\s*[=:]\s*[\"']?|--(?:dist|ddp)[-_]backend[= ]|process_group_backend\s*[=:]\s*[\"']?)(?P<v>nccl|gloo|mpi|ucc|hccl|xla|cpu:gloo,cuda:nccl)\b"
+            ),
+            "launch.backend_arg",
+        ),
+        (
+            c(
+                r"(?:bash|sh|zsh|env|ksh|csh|tcsh|pdsh@\S+|srun|execve\(\)|slurmstepd)[^:]*:(?: error:)?(?: line \d+:)?(?: \S+:)? ?(?P<v>[\w./+-]+): (?:command not found|[Nn]o such file or directory|not found)"
+            ),
+            "command_missing",
+        ),
         (c(r"(?:execve\(\)|exec): (?P<v>[\w./-]+): No such file or directory"), "command_missing"),
         (c(r"(?P<v>\bmodule): command not found"), "command_missing"),
     )
@@ -59,7 +77,10 @@ def _numbers() -> tuple[tuple[re.Pattern[str], str], ...]:
         (c(r"store based barrier .*(?:worker_count|num_workers_joined)=(?P<v>\d+)"), "rdzv.joined"),
         (c(r"store based barrier .*world_size=(?P<v>\d+), (?:worker_count|num_workers_joined)="), "rdzv.expected"),
         (c(r"global_world_sizes=\[(?P<v>\d+)"), "launch.world_size_config"),
-        (c(r"(?:using world size: |world_size[ =:]+|World size: |Num processes: )(?P<v>\d+)\b"), "launch.world_size_config"),
+        (
+            c(r"(?:using world size: |world_size[ =:]+|World size: |Num processes: )(?P<v>\d+)\b"),
+            "launch.world_size_config",
+        ),
         (c(r"nnodes=(?P<v>\d+), num_local_procs"), "launch.nnodes"),
         (c(r"num_local_procs=(?P<v>\d+)"), "launch.nproc"),
     )
@@ -78,7 +99,9 @@ _ERRORS = (
 
 @cache
 def _member() -> re.Pattern[str]:
-    return re.compile(r"GLOBAL_RANK: (\d+), MEMBER: \d+/(\d+)|distributed init \(rank (\d+)\)|Process rank: (\d+)|[Ii]nitialized? (?:host \S+ as )?rank[: ]+(\d+)\b|\[Rank (\d+)\] (?:initializ|start)")
+    return re.compile(
+        r"GLOBAL_RANK: (\d+), MEMBER: \d+/(\d+)|distributed init \(rank (\d+)\)|Process rank: (\d+)|[Ii]nitialized? (?:host \S+ as )?rank[: ]+(\d+)\b|\[Rank (\d+)\] (?:initializ|start)"
+    )
 
 
 _HINTS = (
@@ -132,5 +155,7 @@ def _read(message: str) -> Iterator[tuple[str, Value]]:
     for text, name in _ERRORS:
         if text in message:
             yield "rdzv.error", name
-    if re.search(r"Connection refused", message) and re.search(r"store|c10d|socket\.cpp|init_process_group|RuntimeError|TCPStore", message):
+    if re.search(r"Connection refused", message) and re.search(
+        r"store|c10d|socket\.cpp|init_process_group|RuntimeError|TCPStore", message
+    ):
         yield "rdzv.error", "refused"

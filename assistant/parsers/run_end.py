@@ -1,8 +1,8 @@
 """How a run came to its end: finished work, exit status 0, Slurm and pod states that say so.
 
-    Training completed. Do not forget to share your model
-    {'train_runtime': 512.4, 'train_samples_per_second': 88.1}
-    81234|train|COMPLETED|0:0
+Training completed. Do not forget to share your model
+{'train_runtime': 512.4, 'train_samples_per_second': 88.1}
+81234|train|COMPLETED|0:0
 """
 
 from __future__ import annotations
@@ -41,10 +41,25 @@ def _succeeded() -> re.Pattern[str]:
 
 @cache
 def _failed() -> re.Pattern[str]:
-    return re.compile(r"exitcode\s*: -?[1-9]|\(exitcode: -?[1-9]|[Ee]xit(?:ed)? (?:with )?(?:code|status)[ :=]+-?[1-9]|ChildFailedError|return code = -?[1-9]|Traceback \(most recent")
+    return re.compile(
+        r"exitcode\s*: -?[1-9]|\(exitcode: -?[1-9]|[Ee]xit(?:ed)? (?:with )?(?:code|status)[ :=]+-?[1-9]|ChildFailedError|return code = -?[1-9]|Traceback \(most recent"
+    )
 
 
-_HINTS = ("rain", "finished", "done", "final", "Avg bus", "exit", "code", "succe", "Succe", "omplete", "COMPLETED", "eleting")
+_HINTS = (
+    "rain",
+    "finished",
+    "done",
+    "final",
+    "Avg bus",
+    "exit",
+    "code",
+    "succe",
+    "Succe",
+    "omplete",
+    "COMPLETED",
+    "eleting",
+)
 
 
 def parse(document: Document) -> Iterable[Fact]:

@@ -29,9 +29,15 @@ def _patterns() -> dict[str, re.Pattern[str]]:
     return {
         "command": re.compile(r"_perf\b|\bmpirun\b|\bsrun\b|\btorchrun\b|\bpython3?\b|^\s*[$#>] |^\s*export "),
         "setting": re.compile(r"\b(?P<name>NCCL_[A-Z0-9_]+)=(?P<value>[\w.:,^-]+)"),
-        "version": re.compile(r"NCCL version:? ?(?P<v>2\.\d+\.\d+)|libnccl(?:\.so)?[ .](?P<v2>2\.\d+\.\d+)|\b(?i:nccl) (?P<v3>2\.\d+\.\d+)"),
-        "base": re.compile(r"\b(?:default|baseline|none|nothing|without|plain|no settings?|unset|as is|before)\b", re.IGNORECASE),
-        "entry": re.compile(r"^\W*(?P<label>[A-Za-z][^|:\d]*?(?:NCCL_[A-Z0-9_]+=[\w.:,-]+[^|:\d]*)?)\s*[|:]\s*(?P<n>\d+(?:[.,]\d+)?) ?(?P<u>[A-Za-z%/µ]*)"),
+        "version": re.compile(
+            r"NCCL version:? ?(?P<v>2\.\d+\.\d+)|libnccl(?:\.so)?[ .](?P<v2>2\.\d+\.\d+)|\b(?i:nccl) (?P<v3>2\.\d+\.\d+)"
+        ),
+        "base": re.compile(
+            r"\b(?:default|baseline|none|nothing|without|plain|no settings?|unset|as is|before)\b", re.IGNORECASE
+        ),
+        "entry": re.compile(
+            r"^\W*(?P<label>[A-Za-z][^|:\d]*?(?:NCCL_[A-Z0-9_]+=[\w.:,-]+[^|:\d]*)?)\s*[|:]\s*(?P<n>\d+(?:[.,]\d+)?) ?(?P<u>[A-Za-z%/µ]*)"
+        ),
     }
 
 
@@ -84,7 +90,14 @@ def _listed(document: Document) -> list[tuple[str, float, int, bool]]:
             continue
         settings = settings or setting is not None
         better = not re.match(r"(?:m?s|sec\w*|min\w*|us|µs|h)\b|.*/(?:it|step|epoch)", found["u"])
-        rows.append((f"{setting['name']}={setting['value']}" if setting else "", float(found["n"].replace(",", ".")), index, better))
+        rows.append(
+            (
+                f"{setting['name']}={setting['value']}" if setting else "",
+                float(found["n"].replace(",", ".")),
+                index,
+                better,
+            )
+        )
     return rows if settings else []
 
 
@@ -97,7 +110,11 @@ def _facts(reader: Reader, runs: list[tuple[str, float, int, bool]]) -> Iterable
             kind = "helps" if gain > 1.3 else "hurts" if gain < 0.77 else "same"
             yield reader.job(index, f"setting.{kind}", label)
     versions = sorted(
-        ((tuple(int(n) for n in label[8:].split(".")), value, index) for label, value, index, _ in runs if label.startswith("version ")),
+        (
+            (tuple(int(n) for n in label[8:].split(".")), value, index)
+            for label, value, index, _ in runs
+            if label.startswith("version ")
+        ),
     )
     if len(versions) > 1 and versions[0][0] != versions[-1][0]:
         rates = {v: max(r for w, r, _ in versions if w == v) for v, _, _ in versions}

@@ -1,8 +1,8 @@
 """What Slurm says about jobs, steps and nodes: messages of srun and slurmstepd, sacct and scontrol.
 
-    slurmstepd: error: *** JOB 81234 ON gpu-a07 CANCELLED AT 2025-09-02T10:31:05 DUE TO TIME LIMIT ***
-    srun: error: Node failure on gpu-a09
-    81234.0      train  OUT_OF_MEMORY  0:125
+slurmstepd: error: *** JOB 81234 ON gpu-a07 CANCELLED AT 2025-09-02T10:31:05 DUE TO TIME LIMIT ***
+srun: error: Node failure on gpu-a09
+81234.0      train  OUT_OF_MEMORY  0:125
 """
 
 from __future__ import annotations
@@ -20,17 +20,25 @@ TRIGGERS = (
     "ExitCode", "sbatch:", "salloc:", "SlurmctldProlog",
 )  # fmt: skip
 
-_STATE_PATTERN = "COMPLETED|FAILED|TIMEOUT|NODE_FAIL|OUT_OF_MEMORY|CANCELLED|PREEMPTED|BOOT_FAIL|DEADLINE|PENDING|RUNNING|COMPLETING"
+_STATE_PATTERN = (
+    "COMPLETED|FAILED|TIMEOUT|NODE_FAIL|OUT_OF_MEMORY|CANCELLED|PREEMPTED|BOOT_FAIL|DEADLINE|PENDING|RUNNING|COMPLETING"
+)
 
 
 @cache
 def _cancel() -> re.Pattern[str]:
-    return re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON (?P<node>\S+) CANCELLED AT \S+(?: DUE [Tt][Oo] (?P<why>[A-Z ]+?))?(?: \*\*\*|,|\s*$)")
+    return re.compile(
+        r"\*\*\* (?:JOB|STEP) \S+ ON (?P<node>\S+) CANCELLED AT \S+(?: DUE [Tt][Oo] (?P<why>[A-Z ]+?))?(?: \*\*\*|,|\s*$)"
+    )
 
 
 @cache
 def _state() -> re.Pattern[str]:
-    return re.compile(r"(?:JobState=|State=|^\s*\d+(?:_\d+)?(?:\.\w+)?[\s|].*?[\s|])(?P<state>" + _STATE_PATTERN + r"|OUT_OF_ME\+|CANCELLED\+)(?=[\s|+]|$)")
+    return re.compile(
+        r"(?:JobState=|State=|^\s*\d+(?:_\d+)?(?:\.\w+)?[\s|].*?[\s|])(?P<state>"
+        + _STATE_PATTERN
+        + r"|OUT_OF_ME\+|CANCELLED\+)(?=[\s|+]|$)"
+    )
 
 
 @cache
@@ -83,7 +91,10 @@ def _read(message: str) -> Iterator[tuple[str, Value]]:
         yield "slurm.state", "OUT_OF_MEMORY"
     found = _state().search(message)
     if found:
-        yield "slurm.state", {"OUT_OF_ME+": "OUT_OF_MEMORY", "CANCELLED+": "CANCELLED"}.get(found["state"], found["state"])
+        yield (
+            "slurm.state",
+            {"OUT_OF_ME+": "OUT_OF_MEMORY", "CANCELLED+": "CANCELLED"}.get(found["state"], found["state"]),
+        )
     found = _node().search(message)
     if found:
         yield "slurm.lost_node", next(g for g in found.groups() if g)

@@ -28,12 +28,19 @@ NAME = "stack dump"
 TRIGGERS = ("MainThread", "most recent call first", "#0  0x", "#1  0x", "(active", "(idle", "/stack", "py-spy")
 
 _PROCESS = re.compile(r"^\s*Process (?P<pid>\d+): ")
-_THREAD = re.compile(r'^\s*Thread (?P<tid>\d+|0x[0-9a-fA-F]+) ?(?:\((?P<state>[^)]*(?:\([^)]*\))?[^)]*)\))?:?(?: "?(?P<name>[^":]*)"?:?)?')
+_THREAD = re.compile(
+    r'^\s*Thread (?P<tid>\d+|0x[0-9a-fA-F]+) ?(?:\((?P<state>[^)]*(?:\([^)]*\))?[^)]*)\))?:?(?: "?(?P<name>[^":]*)"?:?)?'
+)
 _HANDLER = re.compile(r"^\s*(?:Current thread|Thread) 0x[0-9a-fA-F]+(?: \[[^\]]*\])? \(most recent call first\)")
 _SPY_FRAME = re.compile(r"^\s{2,}(?P<fn>[\w.<>~:]+(?:\s?\[[^\]]*\])?) \((?P<file>[^()]*?)(?::(?P<line>\d+))?\)\s*$")
 _PY_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+),? in (?P<fn>\S+)')
-_GDB_FRAME = re.compile(r"^\s*#\d+\s+(?:0x[0-9a-fA-F]+ in )?(?P<fn>[\w:~<>]+)[^\n]*?(?:\s(?:at|from) (?P<file>\S+))?\s*$")
-_IDLE_NAME = re.compile(r"watchdog|heartbeat|pin_memory|QueueFeeder|tqdm_monitor|ThreadPoolExecutor|asyncio|wandb|MsgRouter|ChkStop|NetStat|TensorBoard|Prometheus|pt_nccl|pt_autograd", re.IGNORECASE)
+_GDB_FRAME = re.compile(
+    r"^\s*#\d+\s+(?:0x[0-9a-fA-F]+ in )?(?P<fn>[\w:~<>]+)[^\n]*?(?:\s(?:at|from) (?P<file>\S+))?\s*$"
+)
+_IDLE_NAME = re.compile(
+    r"watchdog|heartbeat|pin_memory|QueueFeeder|tqdm_monitor|ThreadPoolExecutor|asyncio|wandb|MsgRouter|ChkStop|NetStat|TensorBoard|Prometheus|pt_nccl|pt_autograd",
+    re.IGNORECASE,
+)
 
 
 @cache
@@ -42,15 +49,36 @@ def _places() -> tuple[tuple[str, re.Pattern[str]], ...]:
     return tuple(
         (name, re.compile(pattern))
         for name, pattern in (
-            ("checkpoint", r"\b(?:save_checkpoint|_save_checkpoint|torch_save|save_pretrained|async_save|_save_to_state_dict|save_model|save_state|write_checkpoint)\b|^(?:save|_legacy_save|_save) \S*(?:torch/serialization|checkpoint|safetensors)|distributed/checkpoint/"),
-            ("dataloader", r"torch/utils/data/|_MultiProcessingDataLoaderIter|_try_get_data|_next_data|data_worker|dataloader|DataLoader|webdataset|torchdata|tf_data|IteratorGetNext|datasets/(?:iterable_dataset|arrow_dataset)|multiprocessing/(?:queues|connection)\.py|__getitem__"),
-            ("compile", r"torch/_(?:inductor|dynamo)|triton/(?:compiler|runtime)|cpp_extension\.py|XlaCompile|backend_compile|ninja|llvm"),
-            ("store", r"TCPStore|_store_based_barrier|store_based_barrier|rendezvous|create_and_wait|broadcastUniqueNCCLID|init_process_group|new_group"),
-            ("collective", r"distributed_c10d|\b(?:all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|all_?to_?all|monitored_barrier|wait_for_everyone|synchronize_rng_states|broadcast_object_list|all_gather_object)\b|nccl[A-Z]\w+|ncclGroupEnd|c10d::|horovod|hvd|HorovodAllreduce|torch/(?:nn/parallel/distributed|distributed/fsdp)|deepspeed/comm|CollectiveOps|allreduce|gloo::"),
+            (
+                "checkpoint",
+                r"\b(?:save_checkpoint|_save_checkpoint|torch_save|save_pretrained|async_save|_save_to_state_dict|save_model|save_state|write_checkpoint)\b|^(?:save|_legacy_save|_save) \S*(?:torch/serialization|checkpoint|safetensors)|distributed/checkpoint/",
+            ),
+            (
+                "dataloader",
+                r"torch/utils/data/|_MultiProcessingDataLoaderIter|_try_get_data|_next_data|data_worker|dataloader|DataLoader|webdataset|torchdata|tf_data|IteratorGetNext|datasets/(?:iterable_dataset|arrow_dataset)|multiprocessing/(?:queues|connection)\.py|__getitem__",
+            ),
+            (
+                "compile",
+                r"torch/_(?:inductor|dynamo)|triton/(?:compiler|runtime)|cpp_extension\.py|XlaCompile|backend_compile|ninja|llvm",
+            ),
+            (
+                "store",
+                r"TCPStore|_store_based_barrier|store_based_barrier|rendezvous|create_and_wait|broadcastUniqueNCCLID|init_process_group|new_group",
+            ),
+            (
+                "collective",
+                r"distributed_c10d|\b(?:all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|all_?to_?all|monitored_barrier|wait_for_everyone|synchronize_rng_states|broadcast_object_list|all_gather_object)\b|nccl[A-Z]\w+|ncclGroupEnd|c10d::|horovod|hvd|HorovodAllreduce|torch/(?:nn/parallel/distributed|distributed/fsdp)|deepspeed/comm|CollectiveOps|allreduce|gloo::",
+            ),
             ("gil", r"\b(?:take_gil|PyEval_RestoreThread|PyGILState_Ensure|PyThread_acquire_lock_timed)\b"),
-            ("file", r"\b(?:nfs\w*|lustre\w*|ll_\w+|gpfs\w*|cxi\w+|rpc_wait\w*|io_schedule|wait_on_page\w*|fuse_\w+|ceph_\w+|vfs_(?:read|write)|new_sync_write|__read|__write|fsync|__open(?:at)?(?:64)?|__lstat(?:64)?|pread(?:64)?)\b|\b(?:open|read|write|readinto|load_file|fsync|stat|listdir|glob|scandir|exists|flush)\b \S*(?:posixpath|genericpath|glob|os|io|tarfile|zipfile|h5py|numpy|PIL|gzip|pathlib|fsspec|s3fs|boto\w*|urllib3?\S*|ssl|socket)(?:\.py)?"),
+            (
+                "file",
+                r"\b(?:nfs\w*|lustre\w*|ll_\w+|gpfs\w*|cxi\w+|rpc_wait\w*|io_schedule|wait_on_page\w*|fuse_\w+|ceph_\w+|vfs_(?:read|write)|new_sync_write|__read|__write|fsync|__open(?:at)?(?:64)?|__lstat(?:64)?|pread(?:64)?)\b|\b(?:open|read|write|readinto|load_file|fsync|stat|listdir|glob|scandir|exists|flush)\b \S*(?:posixpath|genericpath|glob|os|io|tarfile|zipfile|h5py|numpy|PIL|gzip|pathlib|fsspec|s3fs|boto\w*|urllib3?\S*|ssl|socket)(?:\.py)?",
+            ),
             ("gc", r"\bgc_collect\w*|\bgc\.collect|collect \S*gc"),
-            ("cuda-sync", r"cuda(?:Stream|Device|Event)Synchronize|cu(?:Stream|Ctx|Event)Synchronize|^(?:synchronize|item|cpu|tolist|_local_scalar_dense) |local_scalar_dense|torch/cuda/__init__|clip_grad|cudaMemcpy"),
+            (
+                "cuda-sync",
+                r"cuda(?:Stream|Device|Event)Synchronize|cu(?:Stream|Ctx|Event)Synchronize|^(?:synchronize|item|cpu|tolist|_local_scalar_dense) |local_scalar_dense|torch/cuda/__init__|clip_grad|cudaMemcpy",
+            ),
             ("compute", r"\b(?:backward|forward|_run_backward|run_backward|autograd)\b|torch/nn/modules"),
         )
     )
@@ -58,7 +86,11 @@ def _places() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 #: (innermost place, place of a caller) where the caller says more.
 _TELLS_MORE = frozenset(
-    [(inner, caller) for inner in ("cuda-sync", "gil", "file", "compute", "collective") for caller in ("checkpoint", "dataloader")]
+    [
+        (inner, caller)
+        for inner in ("cuda-sync", "gil", "file", "compute", "collective")
+        for caller in ("checkpoint", "dataloader")
+    ]
     + [("gil", "collective"), ("cuda-sync", "collective")]
 )
 
@@ -100,7 +132,11 @@ def _dumps(document: Document) -> Iterator[Dump]:
         if frames and not _IDLE_NAME.search(name):
             dump = _judge(frames, start, pid)
             is_main = "MainThread" in name or (pid is not None and name == pid)
-            if best is None or (is_main and not main) or (not main and best.where in ("other", "gil") and dump.where != "other"):
+            if (
+                best is None
+                or (is_main and not main)
+                or (not main and best.where in ("other", "gil") and dump.where != "other")
+            ):
                 best, main = dump, is_main
         frames = []
 
@@ -127,7 +163,11 @@ def _dumps(document: Document) -> Iterator[Dump]:
                 name = pid
             start = index
         else:
-            frame = _SPY_FRAME.match(line) or _PY_FRAME.match(line) or (_GDB_FRAME.match(line) if line.lstrip().startswith("#") else None)
+            frame = (
+                _SPY_FRAME.match(line)
+                or _PY_FRAME.match(line)
+                or (_GDB_FRAME.match(line) if line.lstrip().startswith("#") else None)
+            )
             if frame is not None:
                 frames.append((frame["fn"], frame["file"] or "", index))
     close()

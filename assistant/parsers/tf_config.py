@@ -1,6 +1,6 @@
 """TF_CONFIG: the members of a TensorFlow cluster and which of them this one is.
 
-    {"cluster": {"worker": ["10.0.0.1:12345", "10.0.0.2:12345"]}, "task": {"type": "worker", "index": 0}}
+{"cluster": {"worker": ["10.0.0.1:12345", "10.0.0.2:12345"]}, "task": {"type": "worker", "index": 0}}
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def parse(document: Document) -> Iterable[Fact]:
             continue
         origin = document.origin(text.count("\n", 0, opened.start()), "config")
         cluster = data.get("cluster")
-        members = [m for kind in ("chief", "worker") for m in _list(cluster.get(kind) if isinstance(cluster, dict) else None)]
+        members = [
+            m for kind in ("chief", "worker") for m in _list(cluster.get(kind) if isinstance(cluster, dict) else None)
+        ]
         if not members:
             continue
         yield Fact("launch.nnodes", len(members), origin)

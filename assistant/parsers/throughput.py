@@ -23,7 +23,20 @@ from assistant.intake.document import Document
 from assistant.parsers._steps import Step, step_facts
 
 NAME = "throughput summary"
-TRIGGERS = ("images/sec", "global_step/sec", "img/sec", "GPU", "gpu", "node", "heckpoint", "_per_second", "sentences/sec", "samples/s", "tokens/s", "eval_runtime")
+TRIGGERS = (
+    "images/sec",
+    "global_step/sec",
+    "img/sec",
+    "GPU",
+    "gpu",
+    "node",
+    "heckpoint",
+    "_per_second",
+    "sentences/sec",
+    "samples/s",
+    "tokens/s",
+    "eval_runtime",
+)
 
 _TOTAL = re.compile(r"^\s*total (?:images|img|examples|sentences)/sec(?:ond)?: *(?P<v>[\d.]+)", re.IGNORECASE)
 _ON = re.compile(r"Total img/sec on (?P<n>\d+) \w+\(s\): *(?P<v>[\d.]+)")
@@ -31,16 +44,43 @@ _STEP = re.compile(r"^\s*(?P<step>\d+)\s+images/sec: (?P<v>[\d.]+) \+/-")
 _NP = re.compile(r"(?:^|\s)(?:-np?|--num[_-]proc(?:ess(?:es)?)?|-c)[ =](?P<n>\d+)\b")
 _ALONE = re.compile(r"^\s*(?:\$|\S+[$#]) +(?:[A-Z_]+=\S+ +)*python3? +(?!-m)\S+\.py\b")
 _PACE = re.compile(r"global_step/sec: *(?P<v>[\d.]+)")
-_NAME_COUNT = re.compile(r"(?P<n>\d+)[-_ ]?(?P<what>node|gpu|host|worker|machine|rank|card|np)s?|(?:np|nodes?|gpus?)[-_]?(?P<n2>\d+)", re.IGNORECASE)
-_SUMMARY = re.compile(r"(?:train_samples_per_second|samples_per_second|tokens_per_second)[\"']?\s*[:=]\s*[\"']?(?P<v>[\d.]+)")
-_HEAD = re.compile(r"^\W*(?:using |with |on |for )?(?P<n>\d{1,4}|one|two|three|four|eight|single) ?(?:x ?)?(?:[A-Z]\w+ )?(?P<what>gpu|node|card|device|machine|server|worker|host)s?\b[ :|,=-]*(?P<rest>.*)$", re.IGNORECASE)
-_TIME = re.compile(r"(?P<v>\d+(?:\.\d+)?) ?(?P<u>seconds?|secs?|s|minutes?|min|m|hours?|h|ms)(?P<per>(?:/| ?per ?)(?:epoch|it(?:eration)?|step|batch))?\b(?!/)", re.IGNORECASE)
-_RATE = re.compile(r"(?P<v>\d[\d,]*(?:\.\d+)?) ?(?P<u>(?:it|step|batch|sample|image|img|token|tok|seq|sentence|word|example)(?:eration|e?s|es)?(?:/s(?:ec(?:ond)?)?\b| ?per ?second| ?a second))", re.IGNORECASE)
-_SAVED = re.compile(r"(?:sav(?:ed|ing)|checkpoint|state.?dict)[^\n]{0,120}?\b(?:in|took|time(?: taken)?|elapsed)\b[ :=]*(?P<v>\d+(?:\.\d+)?) ?(?P<u>s|secs?|seconds?|minutes?|min|ms)\b|save-checkpoint[^\n]{0,60}?\((?P<u2>ms)\)[ :]*(?P<v2>[\d.]+)|(?P<u3>ms)\) \| save-checkpoint: (?P<v3>[\d.]+)|save-checkpoint \.*: \([\d.]+, (?P<v4>[\d.]+)\)", re.IGNORECASE)
+_NAME_COUNT = re.compile(
+    r"(?P<n>\d+)[-_ ]?(?P<what>node|gpu|host|worker|machine|rank|card|np)s?|(?:np|nodes?|gpus?)[-_]?(?P<n2>\d+)",
+    re.IGNORECASE,
+)
+_SUMMARY = re.compile(
+    r"(?:train_samples_per_second|samples_per_second|tokens_per_second)[\"']?\s*[:=]\s*[\"']?(?P<v>[\d.]+)"
+)
+_HEAD = re.compile(
+    r"^\W*(?:using |with |on |for )?(?P<n>\d{1,4}|one|two|three|four|eight|single) ?(?:x ?)?(?:[A-Z]\w+ )?(?P<what>gpu|node|card|device|machine|server|worker|host)s?\b[ :|,=-]*(?P<rest>.*)$",
+    re.IGNORECASE,
+)
+_TIME = re.compile(
+    r"(?P<v>\d+(?:\.\d+)?) ?(?P<u>seconds?|secs?|s|minutes?|min|m|hours?|h|ms)(?P<per>(?:/| ?per ?)(?:epoch|it(?:eration)?|step|batch))?\b(?!/)",
+    re.IGNORECASE,
+)
+_RATE = re.compile(
+    r"(?P<v>\d[\d,]*(?:\.\d+)?) ?(?P<u>(?:it|step|batch|sample|image|img|token|tok|seq|sentence|word|example)(?:eration|e?s|es)?(?:/s(?:ec(?:ond)?)?\b| ?per ?second| ?a second))",
+    re.IGNORECASE,
+)
+_SAVED = re.compile(
+    r"(?:sav(?:ed|ing)|checkpoint|state.?dict)[^\n]{0,120}?\b(?:in|took|time(?: taken)?|elapsed)\b[ :=]*(?P<v>\d+(?:\.\d+)?) ?(?P<u>s|secs?|seconds?|minutes?|min|ms)\b|save-checkpoint[^\n]{0,60}?\((?P<u2>ms)\)[ :]*(?P<v2>[\d.]+)|(?P<u3>ms)\) \| save-checkpoint: (?P<v3>[\d.]+)|save-checkpoint \.*: \([\d.]+, (?P<v4>[\d.]+)\)",
+    re.IGNORECASE,
+)
 _FILE_SAVED = re.compile(r"\b(?:(?P<end>[Ss]aved)|[Ss]aving)\b[^/\n]{0,60}?(?P<file>/[\w./-]*\w)")
 _EVAL = re.compile(r"[\"']?eval_runtime[\"']?\s*[:=]\s*[\"']?(?P<v>\d+(?:\.\d+)?)")
 WORDS = {"one": 1, "single": 1, "two": 2, "three": 3, "four": 4, "eight": 8}
-SECONDS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "second": 1.0, "m": 60.0, "min": 60.0, "minute": 60.0, "h": 3600.0, "hour": 3600.0}
+SECONDS = {
+    "ms": 1e-3,
+    "s": 1.0,
+    "sec": 1.0,
+    "second": 1.0,
+    "m": 60.0,
+    "min": 60.0,
+    "minute": 60.0,
+    "h": 3600.0,
+    "hour": 3600.0,
+}
 
 
 def parse(document: Document) -> Iterable[Fact]:
@@ -152,13 +192,21 @@ def _tables(document: Document) -> Iterator[Fact]:
             value = seconds(time["v"], time["u"])
             unit = "step" if time["per"] and "epoch" not in time["per"].lower() else "epoch"
             if value > 0:
-                yield Fact("throughput.at", f"{label}={1 / value:.6g} {'steps' if unit == 'step' else 'epoch'}", document.origin(index))
+                yield Fact(
+                    "throughput.at",
+                    f"{label}={1 / value:.6g} {'steps' if unit == 'step' else 'epoch'}",
+                    document.origin(index),
+                )
                 label = None
 
 
 def _evaluations(document: Document) -> Iterator[Fact]:
     """Time of the longest evaluation that a trainer reports."""
-    found = [(float(m["v"]), i) for i, line in enumerate(document.messages) if "eval_runtime" in line and (m := _EVAL.search(line))]
+    found = [
+        (float(m["v"]), i)
+        for i, line in enumerate(document.messages)
+        if "eval_runtime" in line and (m := _EVAL.search(line))
+    ]
     if found:
         value, index = max(found)
         yield Fact("eval.seconds", round(value, 2), document.origin(index))
@@ -182,7 +230,9 @@ def _checkpoints(document: Document) -> Iterator[Fact]:
         found = _SAVED.search(line[:2000])
         if found is None:
             continue
-        value = seconds(found["v"] or found["v2"] or found["v3"] or found["v4"], found["u"] or found["u2"] or found["u3"] or "ms")
+        value = seconds(
+            found["v"] or found["v2"] or found["v3"] or found["v4"], found["u"] or found["u2"] or found["u3"] or "ms"
+        )
         if value > worst:
             worst, where = value, index
     if worst > 0:

@@ -1,8 +1,8 @@
 """Programs that time GPU work with the host's clock and do not wait for the GPU.
 
-    t = time.time()
-    dist.all_reduce(x)
-    print(time.time() - t)          # only the launch was timed
+t = time.time()
+dist.all_reduce(x)
+print(time.time() - t)          # only the launch was timed
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ def _patterns() -> dict[str, re.Pattern[str]]:
     return {
         "start": re.compile(rf"^\s*(?P<name>\w+)\s*=\s*{clock}"),
         "stop": re.compile(rf"{clock}\s*-\s*(?P<name>\w+)\b"),
-        "work": re.compile(r"\b(?:all_?reduce|all_?gather\w*|reduce_?scatter\w*|broadcast|all_?to_?all\w*|matmul|mm|model|net)\("),
+        "work": re.compile(
+            r"\b(?:all_?reduce|all_?gather\w*|reduce_?scatter\w*|broadcast|all_?to_?all\w*|matmul|mm|model|net)\("
+        ),
         "wait": re.compile(r"synchronize\(|\.item\(\)|\.cpu\(\)|block_until_ready|\.wait\(\)|\.tolist\(\)|\.numpy\(\)"),
     }
 

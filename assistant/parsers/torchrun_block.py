@@ -1,13 +1,13 @@
 """torchrun's failure report, and what other launchers say about how their processes ended.
 
-    Root Cause (first observed failure):
-    [0]:
-      time      : 2024-05-02_10:11:12
-      host      : gpu-a07
-      rank      : 3 (local_rank: 3)
-      exitcode  : -9 (pid: 1234)
-      error_file: <N/A>
-      traceback : Signal 9 (SIGKILL) received by PID 1234
+Root Cause (first observed failure):
+[0]:
+  time      : 2024-05-02_10:11:12
+  host      : gpu-a07
+  rank      : 3 (local_rank: 3)
+  exitcode  : -9 (pid: 1234)
+  error_file: <N/A>
+  traceback : Signal 9 (SIGKILL) received by PID 1234
 """
 
 from __future__ import annotations
@@ -39,7 +39,18 @@ TRIGGERS = (
     "Exited with",
 )
 
-_SIGNALS = {1: "SIGHUP", 2: "SIGINT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 13: "SIGPIPE", 15: "SIGTERM"}
+_SIGNALS = {
+    1: "SIGHUP",
+    2: "SIGINT",
+    4: "SIGILL",
+    6: "SIGABRT",
+    7: "SIGBUS",
+    8: "SIGFPE",
+    9: "SIGKILL",
+    11: "SIGSEGV",
+    13: "SIGPIPE",
+    15: "SIGTERM",
+}
 _NUMBERS = {name: number for number, name in _SIGNALS.items()}
 
 
@@ -114,9 +125,13 @@ def _lines() -> tuple[re.Pattern[str], ...]:
         re.compile(r"[Pp]rocess (?P<rank>\d+) terminated with signal (?P<name>SIG[A-Z]+)"),
         re.compile(r"[Pp]rocess (?P<rank>\d+) terminated with exit code (?P<code>\d+)"),
         re.compile(r"(?P<host>[\w.-]+): tasks? (?P<tasks>[\d,\-\[\]]+): Exited with exit code (?P<code>\d+)"),
-        re.compile(r"(?P<host>[\w.-]+): tasks? (?P<tasks>[\d,\-\[\]]+): (?P<word>Killed|Terminated|Segmentation fault|Bus error|Aborted|Out Of Memory|Floating point exception)"),
+        re.compile(
+            r"(?P<host>[\w.-]+): tasks? (?P<tasks>[\d,\-\[\]]+): (?P<word>Killed|Terminated|Segmentation fault|Bus error|Aborted|Out Of Memory|Floating point exception)"
+        ),
         re.compile(r"\bExit [Cc]ode:\s+(?P<code>-?\d+)"),
-        re.compile(r"(?:[Pp]rocess|[Cc]ommand|[Cc]ontainer|[Jj]ob|Program|Script)[^:]{0,60} (?:finished|exited|failed|ended|terminated|exits) with (?:return |exit |error )?(?:code|status)[ :=]+(?P<code>-?\d+)"),
+        re.compile(
+            r"(?:[Pp]rocess|[Cc]ommand|[Cc]ontainer|[Jj]ob|Program|Script)[^:]{0,60} (?:finished|exited|failed|ended|terminated|exits) with (?:return |exit |error )?(?:code|status)[ :=]+(?P<code>-?\d+)"
+        ),
         re.compile(r"returned non-zero exit status (?P<code>\d+)"),
         re.compile(r"died with <Signals\.(?P<name>SIG[A-Z]+): \d+>"),
         re.compile(r"Process with rank (?P<rank>\d+).{0,40}exit(?:ed)?.{0,10}(?:code|status)[ :=]+(?P<code>-?\d+)"),
@@ -145,7 +160,9 @@ def parse(document: Document) -> Iterable[Fact]:
 
 def _of_entry(document: Document, entry: Entry) -> list[Fact]:
     host = entry.host or document.origin(entry.index).host
-    origin = replace(document.origin(entry.index), host=host, rank=entry.rank, quote=_quote(entry), time=seconds(entry.time))
+    origin = replace(
+        document.origin(entry.index), host=host, rank=entry.rank, quote=_quote(entry), time=seconds(entry.time)
+    )
     subject = Subject("rank", str(entry.rank)) if entry.rank is not None else JOB
     facts = []
     if entry.root:
@@ -178,7 +195,13 @@ def _of_lines(document: Document) -> list[Fact]:
     facts: list[Fact] = []
     seen: set[tuple[int, object]] = set()
     for index, message in enumerate(document.messages):
-        if not ("xit" in message or "signal" in message or "return code" in message or "task" in message or "died with" in message):
+        if not (
+            "xit" in message
+            or "signal" in message
+            or "return code" in message
+            or "task" in message
+            or "died with" in message
+        ):
             continue
         found = next((m for p in _lines() if (m := p.search(message))), None)
         if found is None:

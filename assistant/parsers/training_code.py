@@ -23,7 +23,21 @@ from assistant.parsers._python_code import CodeLine, looks_like_code, read_code
 from assistant.parsers._wrapped_model import runs_on_one_rank
 
 NAME = "Python training code"
-TRIGGERS = ("torch", "mpi4py", "hvd", "DataLoader", "tf.data", "jax", "accelerate", "tensorflow", "TorchTrainer", "LightningModule", ".backward(", "dist.all_", "hvd.")
+TRIGGERS = (
+    "torch",
+    "mpi4py",
+    "hvd",
+    "DataLoader",
+    "tf.data",
+    "jax",
+    "accelerate",
+    "tensorflow",
+    "TorchTrainer",
+    "LightningModule",
+    ".backward(",
+    "dist.all_",
+    "hvd.",
+)
 
 _COLLECTIVE = r"(?:dist|torch\.distributed|distributed|hvd|accelerator|comm|fabric|self\.fabric|jax\.experimental\.multihost_utils|multihost_utils)\.(?:all_?reduce|all_?gather\w*|reduce_?scatter\w*|reduce|gather\w*|broadcast\w*|barrier|scatter|wait_for_everyone|sync_global_devices|process_allgather)\("
 _DISTRIBUTED = r"init_process_group|\bDDP\(|\bFSDP\(|DistributedDataParallel|hvd\.init|FullyShardedDataParallel|fully_shard|Accelerator\(|deepspeed\.initialize|jax\.distributed|MirroredStrategy|Fabric\(|dist\.get_rank"
@@ -56,20 +70,36 @@ _TIMEOUT = re.compile(r"timeout\s*=\s*(?:datetime\.)?timedelta\(\s*(?:(\w+)\s*=\
 _TIME_UNIT = {"days": 86400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0, "milliseconds": 1e-3, None: 86400.0}
 _WORKERS = re.compile(r"num_workers\s*=\s*(\d+)")
 _PHASES = (
-    ("eval", re.compile(r"\b(?:evaluate|validate|validation|run_eval|do_eval|test|eval_model|generate_samples|compute_metrics)\w*\(")),
+    (
+        "eval",
+        re.compile(
+            r"\b(?:evaluate|validate|validation|run_eval|do_eval|test|eval_model|generate_samples|compute_metrics)\w*\("
+        ),
+    ),
     ("checkpoint", re.compile(r"(?:torch\.save|save_checkpoint|save_pretrained|save_model|save_state|\.save)\(")),
     ("preprocess", re.compile(r"(?:preprocess|tokeniz|\.map\(|prepare_data|build_index|build_cache|load_dataset)")),
     ("download", re.compile(r"(?:download|snapshot_download|urlretrieve|hf_hub)\w*\(")),
 )
-_HOST_READ = re.compile(r"\w\.item\(\)|\bfloat\(\s*\w*loss|loss\w*\.(?:cpu|numpy|tolist)\(|\.detach\(\)\.cpu\(\)\.numpy\(")
-_SYNC = re.compile(r"torch\.cuda\.(?:synchronize|empty_cache)\(|(?:dist|distributed)\.barrier\(|wait_for_everyone\(|gc\.collect\(")
+_HOST_READ = re.compile(
+    r"\w\.item\(\)|\bfloat\(\s*\w*loss|loss\w*\.(?:cpu|numpy|tolist)\(|\.detach\(\)\.cpu\(\)\.numpy\("
+)
+_SYNC = re.compile(
+    r"torch\.cuda\.(?:synchronize|empty_cache)\(|(?:dist|distributed)\.barrier\(|wait_for_everyone\(|gc\.collect\("
+)
 _SKIP = re.compile(r"^\s*(?:continue|break|return)\b")
-_SKIP_TEST = re.compile(r"if\b.*(?:isnan|isinf|isfinite|nan|len\(\w+\) ?(?:==|<)|\bNone\b|not \w*(?:batch|data|loss|mask|box|target)\w*|\.numel\(\)|\.sum\(\) ?==|skip|empty|except)", re.IGNORECASE)
-_CLOCK = re.compile(r"if\b.*(?:time\.(?:time|monotonic|perf_counter)\(\)|\belapsed\b|\blast_\w*time\b|random\.random\(\)|np\.random\.rand|time_limit|datetime\.now)")
+_SKIP_TEST = re.compile(
+    r"if\b.*(?:isnan|isinf|isfinite|nan|len\(\w+\) ?(?:==|<)|\bNone\b|not \w*(?:batch|data|loss|mask|box|target)\w*|\.numel\(\)|\.sum\(\) ?==|skip|empty|except)",
+    re.IGNORECASE,
+)
+_CLOCK = re.compile(
+    r"if\b.*(?:time\.(?:time|monotonic|perf_counter)\(\)|\belapsed\b|\blast_\w*time\b|random\.random\(\)|np\.random\.rand|time_limit|datetime\.now)"
+)
 _ACT = re.compile(r"save|checkpoint|evaluat|validat|break|stop|exit|return")
 _PARAM_LOOP = re.compile(r"^\s*for\b.*\b(?:parameters|named_parameters|state_dict|buffers|grads|tensors|params)\b.*:")
 _GETITEM = re.compile(r"def (?:__getitem__|collate\w*|\w*collate_fn)\(")
-_HEAVY = re.compile(r"tokenizer\(|\.encode\(|Image\.open|cv2\.imread|torchaudio\.load|librosa\.load|pd\.read|np\.load\(|json\.load|h5py\.File|open\(|requests\.|boto3|\.get_object\(")
+_HEAVY = re.compile(
+    r"tokenizer\(|\.encode\(|Image\.open|cv2\.imread|torchaudio\.load|librosa\.load|pd\.read|np\.load\(|json\.load|h5py\.File|open\(|requests\.|boto3|\.get_object\("
+)
 
 
 def parse(document: Document) -> Iterable[Fact]:
@@ -78,7 +108,12 @@ def parse(document: Document) -> Iterable[Fact]:
     program = read_code(document.lines)
     text = "\n".join(line.text for line in program)
     whole = {name: pattern.search(text) is not None for name, pattern in _whole().items()}
-    if not (whole["distributed"] or whole["dp"] or whole["loader"] or re.search(r"\b(?:dist|hvd)\.\w+\(|NcclCommunicator|mpi4py|sync_dist|HYBRID_SHARD", text)):
+    if not (
+        whole["distributed"]
+        or whole["dp"]
+        or whole["loader"]
+        or re.search(r"\b(?:dist|hvd)\.\w+\(|NcclCommunicator|mpi4py|sync_dist|HYBRID_SHARD", text)
+    ):
         return []
     facts = list(_facts_of_whole(document, program, text, whole))
     facts += _facts_of_lines(document, program, whole)
@@ -98,14 +133,28 @@ def _facts_of_whole(document: Document, program: list[CodeLine], text: str, whol
     patterns = _whole()
     if whole["dp"] and not whole["ddp"]:
         yield Fact("code.uses_dataparallel", True, _at(document, program, patterns["dp"]))
-    if whole["distributed"] and re.search(r"cuda|nccl|gpu", text) and not whole["device"] and re.search(r"init_process_group|hvd\.init", text):
+    if (
+        whole["distributed"]
+        and re.search(r"cuda|nccl|gpu", text)
+        and not whole["device"]
+        and re.search(r"init_process_group|hvd\.init", text)
+    ):
         yield Fact("code.no_set_device", True, _at(document, program, re.compile(r"init_process_group|hvd\.init")))
     if whole["distributed"] and whole["fixed"]:
         yield Fact("code.fixed_device", True, _at(document, program, patterns["fixed"]))
-    by_rank = re.compile(r"(?:set_device|Device|\.cuda|\.to|torch\.device|visible_device_list\s*=\s*str|get_device)\(\s*f?[\"']?(?:cuda:)?\{?\s*(?:\w+\.)*(?:get_)?rank(?:\(\))?\s*(?:%\s*\w+(?:\.\w+)*(?:\(\))?)?\s*\}?[\"']?\s*\)")
+    by_rank = re.compile(
+        r"(?:set_device|Device|\.cuda|\.to|torch\.device|visible_device_list\s*=\s*str|get_device)\(\s*f?[\"']?(?:cuda:)?\{?\s*(?:\w+\.)*(?:get_)?rank(?:\(\))?\s*(?:%\s*\w+(?:\.\w+)*(?:\(\))?)?\s*\}?[\"']?\s*\)"
+    )
     if by_rank.search(text):
         yield Fact("code.device_from_global_rank", True, _at(document, program, by_rank))
-    if whole["loader"] and re.search(r"init_process_group|hvd\.init|DistributedDataParallel|dist\.get_rank|train\.torch\.prepare_model|TorchTrainer\(", text) and not whole["split"]:
+    if (
+        whole["loader"]
+        and re.search(
+            r"init_process_group|hvd\.init|DistributedDataParallel|dist\.get_rank|train\.torch\.prepare_model|TorchTrainer\(",
+            text,
+        )
+        and not whole["split"]
+    ):
         yield Fact("code.no_sampler", True, _at(document, program, patterns["loader"]))
     if whole["modulo"] and not whole["equal"]:
         yield Fact("code.split_by_modulo", True, _at(document, program, patterns["modulo"]))
@@ -161,7 +210,9 @@ def _facts_of_lines(document: Document, program: list[CodeLine], whole: dict[str
             yield Fact("code.skips_step", True, origin)
         if line.in_loop and _CLOCK.search(line.text) and any(_ACT.search(a.text) for a in [line, *inner]):
             yield Fact("code.local_clock_decision", True, origin)
-        if _PARAM_LOOP.match(line.text) and any(collective.search(a.text) or re.search(r"\b(?:all_reduce|broadcast|allreduce)\w*\(", a.text) for a in inner):
+        if _PARAM_LOOP.match(line.text) and any(
+            collective.search(a.text) or re.search(r"\b(?:all_reduce|broadcast|allreduce)\w*\(", a.text) for a in inner
+        ):
             yield Fact("code.param_loop_collective", True, origin)
         if _GETITEM.search(line.text):
             getitem_indent = line.indent
@@ -169,5 +220,11 @@ def _facts_of_lines(document: Document, program: list[CodeLine], whole: dict[str
             getitem_indent = None
         elif getitem_indent is not None and _HEAVY.search(line.text):
             yield Fact("code.tokenize_in_loader", True, origin)
-        if re.search(r"torch\.save\(|save_pretrained\(", line.text) and not line.in_rank_test and whole["distributed"] and "rank" not in line.text and line.in_loop:
+        if (
+            re.search(r"torch\.save\(|save_pretrained\(", line.text)
+            and not line.in_rank_test
+            and whole["distributed"]
+            and "rank" not in line.text
+            and line.in_loop
+        ):
             yield Fact("code.save_every_rank", True, origin)

@@ -20,13 +20,41 @@ from assistant.intake.document import Document
 
 NAME = "training configuration"
 TRIGGERS = (
-    "zero_optimization", "zero_stage", "batch_size", "batch-size", "fsdp", "sharding", "parallel", "gradient_accumulation", "num_workers", "interval", "_steps",
-    "num_experts", "lora", "packing", "timeout", "bucket", "ddp_", "latency_hiding", "mixed_precision", "hpz", "offload",
+    "zero_optimization",
+    "zero_stage",
+    "batch_size",
+    "batch-size",
+    "fsdp",
+    "sharding",
+    "parallel",
+    "gradient_accumulation",
+    "num_workers",
+    "interval",
+    "_steps",
+    "num_experts",
+    "lora",
+    "packing",
+    "timeout",
+    "bucket",
+    "ddp_",
+    "latency_hiding",
+    "mixed_precision",
+    "hpz",
+    "offload",
 )
 
 _SHARDING = {
-    "full_shard": "fsdp", "1": "fsdp", "shard_grad_op": "zero2", "2": "zero2", "no_shard": "none", "3": "none", "hybrid_shard": "hybrid", "4": "hybrid",
-    "_hybrid_shard_zero2": "hybrid", "5": "hybrid", "hybrid_shard_zero2": "hybrid",
+    "full_shard": "fsdp",
+    "1": "fsdp",
+    "shard_grad_op": "zero2",
+    "2": "zero2",
+    "no_shard": "none",
+    "3": "none",
+    "hybrid_shard": "hybrid",
+    "4": "hybrid",
+    "_hybrid_shard_zero2": "hybrid",
+    "5": "hybrid",
+    "hybrid_shard_zero2": "hybrid",
 }
 
 
@@ -65,7 +93,9 @@ def _strategy(text: str) -> Value | None:
 
 
 def _offload(text: str) -> Value | None:
-    return None if text.lower() in ("none", "null", "false", "no") else "both" if text.lower() == "true" else text.lower()
+    return (
+        None if text.lower() in ("none", "null", "false", "no") else "both" if text.lower() == "true" else text.lower()
+    )
 
 
 def _yes(text: str) -> Value | None:
@@ -101,24 +131,48 @@ def _keys() -> tuple[tuple[re.Pattern[str], str, Callable[[str], Value | None]],
         (re.compile(rf"(?<![\w])(?:{name}){value}", re.IGNORECASE), key, read)
         for name, key, read in (
             (r"zero_stage|zero[_-]optimization[_.]stage", "config.zero_stage", _integer),
-            (r"(?:(?:per_device_)?train_)?micro_?batch_size(?:_per_gpu)?|micro-batch-size|per_device_train_batch_size|batch_size_per_gpu|local_batch_size|per_gpu_(?:train_)?batch_size", "batch_per_gpu", _integer),
-            (r"gradient[_-]accumulation[_-]steps|accumulate_grad_batches|grad(?:ient)?_accum(?:ulation)?(?:_steps)?|accum_freq|update_freq", "accumulation", _integer),
+            (
+                r"(?:(?:per_device_)?train_)?micro_?batch_size(?:_per_gpu)?|micro-batch-size|per_device_train_batch_size|batch_size_per_gpu|local_batch_size|per_gpu_(?:train_)?batch_size",
+                "batch_per_gpu",
+                _integer,
+            ),
+            (
+                r"gradient[_-]accumulation[_-]steps|accumulate_grad_batches|grad(?:ient)?_accum(?:ulation)?(?:_steps)?|accum_freq|update_freq",
+                "accumulation",
+                _integer,
+            ),
             (r"(?:fsdp_)?sharding_strategy", "sharding", _strategy),
             (r"tensor[_-](?:model[_-])?parallel[_-](?:size|degree)|tp[_-](?:size|degree)", "config.tp", _positive),
             (r"pipeline[_-](?:model[_-])?parallel[_-](?:size|degree)|pp[_-](?:size|degree)", "config.pp", _positive),
             (r"expert[_-](?:model[_-])?parallel[_-](?:size|degree)|ep[_-](?:size|degree)", "config.ep", _positive),
             (r"num[_-](?:local_|moe_)?experts|n_routed_experts", "config.experts", _positive),
             (r"global[_-]batch[_-]size|(?<!micro_)train_batch_size", "config.global_batch", _integer),
-            (r"(?:dataloader_)?num_workers|dataloader_num_workers|preprocessing_num_workers_per_rank", "dataloader_workers", _integer),
-            (r"ddp_timeout|dist_timeout(?:_seconds)?|timeout_s(?:econds)?|init_timeout_seconds|train_timeout_seconds|nccl_timeout|distributed[_-]timeout[_-]seconds", "config.timeout_s", _number),
+            (
+                r"(?:dataloader_)?num_workers|dataloader_num_workers|preprocessing_num_workers_per_rank",
+                "dataloader_workers",
+                _integer,
+            ),
+            (
+                r"ddp_timeout|dist_timeout(?:_seconds)?|timeout_s(?:econds)?|init_timeout_seconds|train_timeout_seconds|nccl_timeout|distributed[_-]timeout[_-]seconds",
+                "config.timeout_s",
+                _number,
+            ),
             (r"distributed[_-]timeout[_-]minutes", "config.timeout_s", _minutes),
-            (r"save_steps|save[_-]interval|checkpoint_interval|every_n_train_steps|save_freq", "config.save_steps", _integer),
+            (
+                r"save_steps|save[_-]interval|checkpoint_interval|every_n_train_steps|save_freq",
+                "config.save_steps",
+                _integer,
+            ),
             (r"eval_steps|eval[_-]interval|val_check_interval|val_freq", "config.eval_steps", _integer),
             (r"logging_steps|log[_-]interval|log_every_n_steps|log_freq", "config.logging_steps", _integer),
             (r"(?:ddp_)?find_unused_parameters", "config.find_unused", _flag),
             (r"overlap_comm|overlap[_-]grad[_-]reduce", "config.overlap", _flag),
             (r"xla_gpu_enable_latency_hiding_scheduler", "config.overlap", _flag),
-            (r"reduce_bucket_size|bucket_cap_mb|ddp[_-]bucket[_-]size|allreduce_bucket_size", "config.bucket_mb", _bucket),
+            (
+                r"reduce_bucket_size|bucket_cap_mb|ddp[_-]bucket[_-]size|allreduce_bucket_size",
+                "config.bucket_mb",
+                _bucket,
+            ),
             (r"mixed_precision|precision", "precision", _precision),
             (r"lora_(?:rank|r|alpha|target)|use_lora|use_peft|lora_target_modules", "config.lora", _yes),
             (r"finetuning_type|adapter|peft_method", "config.lora", _adapter),
@@ -131,8 +185,13 @@ def _keys() -> tuple[tuple[re.Pattern[str], str, Callable[[str], Value | None]],
 
 
 _ZERO_BLOCK = re.compile(r"zero_optimization[\"']?\s*:\s*\{?.{0,1500}?[\"']?\bstage[\"']?\s*:\s*(\d)", re.DOTALL)
-_OFFLOAD_BLOCK = re.compile(r"offload_(optimizer|param)(?:s|eter|eters)?[\"']?\s*:\s*\{[^}]*[\"']?device[\"']?\s*:\s*[\"']?(\w+)|offload_(optimizer|param)\w*_device[\"']?\s*:\s*[\"']?(\w+)")
-_SECTION = re.compile(r"^\s*\[(?:val|validation|eval|evaluation)(?:\.\w+)?\]\s*$|^\s*(?:val|validation|evaluation)(?:_data)?\s*:\s*$", re.MULTILINE)
+_OFFLOAD_BLOCK = re.compile(
+    r"offload_(optimizer|param)(?:s|eter|eters)?[\"']?\s*:\s*\{[^}]*[\"']?device[\"']?\s*:\s*[\"']?(\w+)|offload_(optimizer|param)\w*_device[\"']?\s*:\s*[\"']?(\w+)"
+)
+_SECTION = re.compile(
+    r"^\s*\[(?:val|validation|eval|evaluation)(?:\.\w+)?\]\s*$|^\s*(?:val|validation|evaluation)(?:_data)?\s*:\s*$",
+    re.MULTILINE,
+)
 _CONFIG_NAME = (".json", ".yaml", ".yml", ".toml", ".cfg", ".conf", ".ini", ".sh", ".slurm", ".sbatch", ".py", ".args")
 _LINES = 3000
 
@@ -146,7 +205,35 @@ def parse(document: Document) -> Iterable[Fact]:
             seen.add((key, value))
             facts.append(Fact(key, value, document.origin(index, "config")))
 
-    hints = ("batch", "stage", "shard", "parallel", "accum", "worker", "timeout", "steps", "interval", "unused", "overlap", "hiding", "bucket", "precision", "lora", "pack", "eval", "expert", "freq", "hpz", "mics", "adapter", "finetuning", "every_n", "size", "degree", "peft")
+    hints = (
+        "batch",
+        "stage",
+        "shard",
+        "parallel",
+        "accum",
+        "worker",
+        "timeout",
+        "steps",
+        "interval",
+        "unused",
+        "overlap",
+        "hiding",
+        "bucket",
+        "precision",
+        "lora",
+        "pack",
+        "eval",
+        "expert",
+        "freq",
+        "hpz",
+        "mics",
+        "adapter",
+        "finetuning",
+        "every_n",
+        "size",
+        "degree",
+        "peft",
+    )
     for index, line in enumerate(document.lines[:_LINES]):
         if len(line) > 3000 or ("=" not in line and ":" not in line and "--" not in line):
             continue
@@ -164,7 +251,11 @@ def parse(document: Document) -> Iterable[Fact]:
     for found in _OFFLOAD_BLOCK.finditer(text):
         device = (found[2] or found[4] or "").lower()
         if device in ("cpu", "nvme"):
-            add("config.offload", "params" if (found[1] or found[3]) == "param" else "optimizer", text.count("\n", 0, found.start()))
+            add(
+                "config.offload",
+                "params" if (found[1] or found[3]) == "param" else "optimizer",
+                text.count("\n", 0, found.start()),
+            )
     section = _SECTION.search(text)
     if section is not None and document.name.endswith(_CONFIG_NAME):
         add("config.validation", True, text.count("\n", 0, section.start() + 1))

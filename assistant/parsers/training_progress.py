@@ -40,8 +40,14 @@ def _forms() -> tuple[tuple[re.Pattern[str], float], ...]:
             (rf"\biteration:?\s+{number}\s*/.*?elapsed time per iteration \(s\): (?P<t>[\d.]+)", 1.0),
             (rf"\bsteps?:? {number} .*?iter time \(s\): (?P<t>[\d.]+)", 1.0),
             (r"train_step_timing in s[=:] ?(?P<t>[\d.]+)", 1.0),
-            (rf"\b(?:step|iter(?:ation)?|batch)\b[ #:=\[]*{number}\b.*?\b(?:(?:step|iter|batch|elapsed|total|avg)[ _-]?)?(?:time|dt|took|elapsed)\b(?: per \w+)?\s*[:=]?\s*(?P<t>\d+(?:\.\d+)?(?:e-?\d+)?) ?ms\b", 1e-3),
-            (rf"\b(?:step|iter(?:ation)?|batch)\b[ #:=\[]*{number}\b.*?\b(?:(?:step|iter|batch)[ _-]?)?(?:time|dt|took)(?: ?\(s(?:ec)?\)|/step)?\s*[:=]?\s*(?P<t>\d+\.\d+) ?(?:s|sec|secs|seconds)?\b(?![:%])", 1.0),
+            (
+                rf"\b(?:step|iter(?:ation)?|batch)\b[ #:=\[]*{number}\b.*?\b(?:(?:step|iter|batch|elapsed|total|avg)[ _-]?)?(?:time|dt|took|elapsed)\b(?: per \w+)?\s*[:=]?\s*(?P<t>\d+(?:\.\d+)?(?:e-?\d+)?) ?ms\b",
+                1e-3,
+            ),
+            (
+                rf"\b(?:step|iter(?:ation)?|batch)\b[ #:=\[]*{number}\b.*?\b(?:(?:step|iter|batch)[ _-]?)?(?:time|dt|took)(?: ?\(s(?:ec)?\)|/step)?\s*[:=]?\s*(?P<t>\d+\.\d+) ?(?:s|sec|secs|seconds)?\b(?![:%])",
+                1.0,
+            ),
             (rf"\bstep {number}\b.*?\((?P<t>[\d.]+) sec(?:onds)?/(?:step|batch)\)", 1.0),
             (rf"\bstep[s]?\b[ #:=\[]*{number}\b.*?\b(?P<t>\d+\.\d+) ?s(?:ec)?/(?:step|it|iter)", 1.0),
         )
@@ -49,13 +55,27 @@ def _forms() -> tuple[tuple[re.Pattern[str], float], ...]:
 
 
 _METER = re.compile(r"\[\s*(?P<n>\d+)/\s*\d+[^\]]*\].{0,80}?\bTime:? +(?P<t>\d+\.\d+)s? \( *(?P<avg>\d+\.\d+)s?\)")
-_DATA = re.compile(r"\bdata(?:[_ ]?(?:time|load(?:ing)?|wait))?s?:? *=? *(?P<t>\d+\.\d+)s?(?: \( *(?P<avg>\d+\.\d+)s?\))?", re.IGNORECASE)
+_DATA = re.compile(
+    r"\bdata(?:[_ ]?(?:time|load(?:ing)?|wait))?s?:? *=? *(?P<t>\d+\.\d+)s?(?: \( *(?P<avg>\d+\.\d+)s?\))?",
+    re.IGNORECASE,
+)
 _TIMM = re.compile(r"\[\s*(?P<n>\d+)/\d+ .*?\bTime: (?P<t>[\d.]+)s, +[\d.]+/s +\( *(?P<avg>[\d.]+)s")
-_DET = re.compile(r"(?:\biter(?:ation)?:? ?\[?|\]?\[ *)(?P<n>\d+).*?\btime: (?P<t>\d+\.\d+)\b.*?\bdata_time: (?P<d>\d+\.\d+)", re.IGNORECASE)
-_RATE = re.compile(r"\bstep: *(?P<n>\d+)\b.*?\btps: *(?P<r>[\d,]+(?:\.\d+)?)|global_step=(?P<n2>\d+).*?CurrSamplesPerSec=(?P<r2>[\d.]+)|\bsteps?:? (?P<n3>\d+)\b.*?\b(?:samples|tokens|tok|toks|images|imgs|examples)(?:/s(?:ec)?(?:ond)?\b|_per_s\w*| per second)\S*?\s*[:=]?\s*(?P<r3>[\d,]+\.?\d*)", re.IGNORECASE)
-_TQDM = re.compile(r"(?P<pct>\d+)%\|[^|]{0,400}\| *(?P<n>\d+)/(?P<total>\d+) \[(?P<elapsed>[\d:]+)<(?P<left>[\d:?]+), +(?P<rate>[\d.]+)(?P<unit>s/(?:it|step|batch|ba)|(?:it|step|batch|ba)(?:ches)?/s)")
+_DET = re.compile(
+    r"(?:\biter(?:ation)?:? ?\[?|\]?\[ *)(?P<n>\d+).*?\btime: (?P<t>\d+\.\d+)\b.*?\bdata_time: (?P<d>\d+\.\d+)",
+    re.IGNORECASE,
+)
+_RATE = re.compile(
+    r"\bstep: *(?P<n>\d+)\b.*?\btps: *(?P<r>[\d,]+(?:\.\d+)?)|global_step=(?P<n2>\d+).*?CurrSamplesPerSec=(?P<r2>[\d.]+)|\bsteps?:? (?P<n3>\d+)\b.*?\b(?:samples|tokens|tok|toks|images|imgs|examples)(?:/s(?:ec)?(?:ond)?\b|_per_s\w*| per second)\S*?\s*[:=]?\s*(?P<r3>[\d,]+\.?\d*)",
+    re.IGNORECASE,
+)
+_TQDM = re.compile(
+    r"(?P<pct>\d+)%\|[^|]{0,400}\| *(?P<n>\d+)/(?P<total>\d+) \[(?P<elapsed>[\d:]+)<(?P<left>[\d:?]+), +(?P<rate>[\d.]+)(?P<unit>s/(?:it|step|batch|ba)|(?:it|step|batch|ba)(?:ches)?/s)"
+)
 _COLOUR = re.compile(r"\x1b?\[[\d;]*m")
-_SIDE_TASK = re.compile(r"tokeniz|\bmap\b|filter|download|loading (?:dataset|checkpoint|pipeline|weights)|fetching|generating \w+ split|\beval|valid|\btest|predict|sanity", re.IGNORECASE)
+_SIDE_TASK = re.compile(
+    r"tokeniz|\bmap\b|filter|download|loading (?:dataset|checkpoint|pipeline|weights)|fetching|generating \w+ split|\beval|valid|\btest|predict|sanity",
+    re.IGNORECASE,
+)
 
 
 def parse(document: Document) -> Iterable[Fact]:
@@ -86,7 +106,9 @@ def parse(document: Document) -> Iterable[Fact]:
                 rate = float(bar["rate"])
                 seconds = rate if bar["unit"].startswith("s/") else (1 / rate if rate else 0.0)
                 if seconds > 0 and int(bar["n"]) > 0:
-                    series.setdefault(("bar", document.line(index).rank), []).append(Step(int(bar["n"]), seconds, index))
+                    series.setdefault(("bar", document.line(index).rank), []).append(
+                        Step(int(bar["n"]), seconds, index)
+                    )
             continue
         if not any(mark in message for mark in ("step", "Step", "iter", "Iter", "batch", "Batch", "STEP")):
             continue
@@ -133,7 +155,14 @@ def _timed(message: str) -> tuple[int, float] | None:
     return None
 
 
-def _note_wait(waits: dict[int | None, list[tuple[float, float, int]]], rank: int | None, rest: str, now: float, avg: float, index: int) -> None:
+def _note_wait(
+    waits: dict[int | None, list[tuple[float, float, int]]],
+    rank: int | None,
+    rest: str,
+    now: float,
+    avg: float,
+    index: int,
+) -> None:
     """The wait for data of a meter line: its running mean where the line has one."""
     found = _DATA.search(rest)
     if found is None:
@@ -144,7 +173,9 @@ def _note_wait(waits: dict[int | None, list[tuple[float, float, int]]], rank: in
         waits.setdefault(rank, []).append((float(found["t"]), now, index))
 
 
-def _all(document: Document, series: dict[tuple[str, int | None], list[Step]], rates: dict[int | None, list[Step]]) -> Iterator[Fact]:
+def _all(
+    document: Document, series: dict[tuple[str, int | None], list[Step]], rates: dict[int | None, list[Step]]
+) -> Iterator[Fact]:
     """Facts of the longest series: one kind of line, one rank."""
     if series:
         best = max(series, key=lambda k: ({"meter": 3, "det": 3, "text": 2, "bar": 1}[k[0]], len(series[k])))
@@ -166,7 +197,9 @@ def _waits(document: Document, waits: dict[int | None, list[tuple[float, float, 
     by_rank: dict[int | None, tuple[float, float, int]] = {}
     for rank, values in waits.items():
         data, total, index = values[-1]
-        running = len(values) < 3 or all(abs(b[1] - a[1]) <= 0.2 * max(a[1], 1e-9) for a, b in zip(values[-4:], values[-3:], strict=False))
+        running = len(values) < 3 or all(
+            abs(b[1] - a[1]) <= 0.2 * max(a[1], 1e-9) for a, b in zip(values[-4:], values[-3:], strict=False)
+        )
         if not running:
             data, total = sum(v[0] for v in values) / len(values), sum(v[1] for v in values) / len(values)
         if total > 0:

@@ -21,17 +21,29 @@ from assistant.intake.document import Document
 from assistant.parsers._phase import last_phase, progress_before
 
 NAME = "PyTorch watchdog"
-TRIGGERS = ("collective operation timeout", "monitoredBarrier", "mismatch between collectives", "last enqueued", "but didn't join collective", "lagging", "timed out in blocking wait")
+TRIGGERS = (
+    "collective operation timeout",
+    "monitoredBarrier",
+    "mismatch between collectives",
+    "last enqueued",
+    "but didn't join collective",
+    "lagging",
+    "timed out in blocking wait",
+)
 
 _TIMEOUT = re.compile(
     r"(?:\[Rank (?P<rank>\d+)\] )?(?:Watchdog caught collective operation timeout: |Work )WorkNCCL\((?:SeqNum=(?P<seq>\d+), )?OpType=(?P<op>\w+)"
     r"(?:, TensorShape=\[(?P<shape>[^\]]*)\])?(?:, NumelIn=(?P<numel>\d+), NumelOut=(?P<out>\d+))?, Timeout\(ms\)=(?P<timeout>\d+)\)"
 )
-_STATUS = re.compile(r"(?:\[PG (?:ID )?(?P<pg>\d+)[^\]]*?Rank (?P<rank>\d+)\].{0,80}?)?last enqueued (?:NCCL )?work: (?P<enq>-?\d+),.{0,60}?last completed (?:NCCL )?work: (?P<done>-?\d+)")
+_STATUS = re.compile(
+    r"(?:\[PG (?:ID )?(?P<pg>\d+)[^\]]*?Rank (?P<rank>\d+)\].{0,80}?)?last enqueued (?:NCCL )?work: (?P<enq>-?\d+),.{0,60}?last completed (?:NCCL )?work: (?P<done>-?\d+)"
+)
 _BARRIER = re.compile(r"\[Rank 0\]: Ranks? (?P<ranks>\d+(?:, ?\d+)*) (?:timed out in|failed to pass) monitoredBarrier")
 _DESYNC_LATE = re.compile(r"\[(?P<ranks>\d+(?:, ?\d+)*)\] finished collective #\d+, but didn't join collective #\d+")
 _DESYNC_LAG = re.compile(r"ranks \[(?P<ranks>[\d, ]+)\] are the lagging ranks")
-_MISMATCH = re.compile(r"Detected mismatch between collectives on ranks\. Rank (?P<a>\d+) is running (?:inconsistent )?collective: (?P<fa>.*?)(?:, but Rank (?P<b>\d+) is running collective: (?P<fb>.*?))?(?:\.?Collectives differ|$)")
+_MISMATCH = re.compile(
+    r"Detected mismatch between collectives on ranks\. Rank (?P<a>\d+) is running (?:inconsistent )?collective: (?P<fa>.*?)(?:, but Rank (?P<b>\d+) is running collective: (?P<fb>.*?))?(?:\.?Collectives differ|$)"
+)
 _PRINT_OP = re.compile(r"OpType=(\w+)")
 _PRINT_SHAPE = re.compile(r"TensorShape=\[([^\]]*)\]")
 _PRINT_DTYPE = re.compile(r"TensorDtypes=(\w+)")
@@ -66,7 +78,11 @@ def parse(document: Document) -> Iterable[Fact]:
             rank = _rank(document, index, state["rank"] if state else None)
             if state is not None and rank is not None and rank not in status and (state["pg"] or "0") == "0":
                 status[rank] = (int(state["enq"]), int(state["done"]), index)
-        for pattern, mark in ((_BARRIER, "monitoredBarrier"), (_DESYNC_LATE, "didn't join"), (_DESYNC_LAG, "lagging ranks")):
+        for pattern, mark in (
+            (_BARRIER, "monitoredBarrier"),
+            (_DESYNC_LATE, "didn't join"),
+            (_DESYNC_LAG, "lagging ranks"),
+        ):
             if mark in message:
                 late = pattern.search(message)
                 if late is not None:
@@ -126,7 +142,12 @@ def _fingerprint(document: Document, index: int, message: str, halves: list[tupl
             return
         first, second = other, first
     differs = []
-    for name, pattern in (("op", _PRINT_OP), ("shape", _PRINT_SHAPE), ("dtype", _PRINT_DTYPE), ("sequence", _PRINT_SEQ)):
+    for name, pattern in (
+        ("op", _PRINT_OP),
+        ("shape", _PRINT_SHAPE),
+        ("dtype", _PRINT_DTYPE),
+        ("sequence", _PRINT_SEQ),
+    ):
         a, b = pattern.search(first), pattern.search(second)
         if (a[1] if a else None) != (b[1] if b else None):
             differs.append(name)
@@ -136,7 +157,9 @@ def _fingerprint(document: Document, index: int, message: str, halves: list[tupl
     yield Fact("fingerprint.ops", " vs ".join(ops), origin)
 
 
-def _across(document: Document, reports: Reports, status: dict[int, tuple[int, int, int]], named: set[int]) -> Iterator[Fact]:
+def _across(
+    document: Document, reports: Reports, status: dict[int, tuple[int, int, int]], named: set[int]
+) -> Iterator[Fact]:
     """What follows from several ranks side by side."""
     if reports.lagging:
         yield Fact("watchdog.lagging_ranks", _join(reports.lagging), document.origin(reports.lagging_line))

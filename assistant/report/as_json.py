@@ -28,7 +28,13 @@ def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
         "healthy": _finding(diagnosis.healthy) if diagnosis.healthy else None,
         "ruled_out": [{"id": r.id, "why": safe(r.why)} for r in diagnosis.ruled_out],
         "harmless": [
-            {"id": h.signature, "means": h.means, "count": h.count, "origin": _origin(h.origin), "quote": safe(h.origin.quote or "")}
+            {
+                "id": h.signature,
+                "means": h.means,
+                "count": h.count,
+                "origin": _origin(h.origin),
+                "quote": safe(h.origin.quote or ""),
+            }
             for h in diagnosis.harmless
         ],
         "contradictions": [safe(c) for c in diagnosis.contradictions],
@@ -44,7 +50,13 @@ def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
         },
         "facts": [_fact(f) for f in telling_facts(diagnosis.facts) if f.key not in INTERNAL],
         "inputs": [
-            {"path": safe(i.path), "bytes": i.bytes, "lines": i.lines, "kind": i.kind, "notes": [safe(n) for n in i.notes]}
+            {
+                "path": safe(i.path),
+                "bytes": i.bytes,
+                "lines": i.lines,
+                "kind": i.kind,
+                "notes": [safe(n) for n in i.notes],
+            }
             for i in diagnosis.inputs
         ],
     }

@@ -38,7 +38,9 @@ def blocks_to_text(blocks: Iterable[Block], width: int = 100, *, colour: bool = 
             line = "    > " + " ".join(text.split())
             out.append(f"{DIM}{line}{RESET}" if colour else line)
         elif block.kind == "code":
-            out += [f"    $ {line}" if number == 0 else f"      {line}" for number, line in enumerate(text.splitlines())]
+            out += [
+                f"    $ {line}" if number == 0 else f"      {line}" for number, line in enumerate(text.splitlines())
+            ]
         else:
             out += textwrap.wrap(" ".join(text.split()), width)
     return "\n".join(out).strip("\n") + "\n"

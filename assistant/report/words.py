@@ -11,7 +11,12 @@ from assistant.facts import Origin
 
 BlockKind = Literal["title", "heading", "text", "item", "step", "quote", "code", "note"]
 
-WHO = {"user": "you", "cluster-admin": "the cluster's administrators", "provider": "the cloud provider", "vendor": "the vendor"}
+WHO = {
+    "user": "you",
+    "cluster-admin": "the cluster's administrators",
+    "provider": "the cloud provider",
+    "vendor": "the vendor",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,13 @@ class Block:
 def sureness(probability: float) -> str:
     """A probability in words and per cent."""
     percent = min(max(round(probability * 100), 1), 99)
-    for bound, words in ((0.9, "almost certain"), (0.75, "very likely"), (SURE, "likely"), (0.25, "possible"), (0.0, "less likely")):
+    for bound, words in (
+        (0.9, "almost certain"),
+        (0.75, "very likely"),
+        (SURE, "likely"),
+        (0.25, "possible"),
+        (0.0, "less likely"),
+    ):
         if probability >= bound:
             return f"{words}, {percent} %"
     return f"{percent} %"
@@ -34,7 +45,12 @@ def sureness(probability: float) -> str:
 def place_words(place: Place) -> str:
     """Where the cause sits, or an empty text where that is not known."""
     parts = []
-    for word, names in (("host", place.hosts), ("rank", [str(r) for r in place.ranks]), ("link", place.links), ("device", place.devices)):
+    for word, names in (
+        ("host", place.hosts),
+        ("rank", [str(r) for r in place.ranks]),
+        ("link", place.links),
+        ("device", place.devices),
+    ):
         if names:
             shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
             parts.append(f"{word}{'s' if len(names) > 1 else ''} {shown}")
@@ -54,7 +70,10 @@ def summary(diagnosis: Diagnosis) -> list[Block]:
     if not diagnosis.findings:
         return [
             Block("title", "There is nothing to go on yet."),
-            Block("text", "Describe the trouble in a sentence (--say), or hand over the log of the job, its launch script or the output of nvidia-smi, ibstat or nccl-tests."),
+            Block(
+                "text",
+                "Describe the trouble in a sentence (--say), or hand over the log of the job, its launch script or the output of nvidia-smi, ibstat or nccl-tests.",
+            ),
         ]
     best = diagnosis.findings[0]
     if diagnosis.verdict == "problem":
@@ -142,7 +161,10 @@ def whole(diagnosis: Diagnosis) -> list[Block]:
         out += [Block("item", f"{r.title}: {r.why}") for r in diagnosis.ruled_out[:8]]
     if diagnosis.harmless:
         out.append(Block("heading", "Harmless messages"))
-        out += [Block("item", f"{h.means} (seen {h.count} time{'s' if h.count > 1 else ''}; {origin_words(h.origin)})") for h in diagnosis.harmless[:8]]
+        out += [
+            Block("item", f"{h.means} (seen {h.count} time{'s' if h.count > 1 else ''}; {origin_words(h.origin)})")
+            for h in diagnosis.harmless[:8]
+        ]
     if diagnosis.next is not None and diagnosis.verdict != "healthy":
         out.append(Block("heading", "What would tell more"))
         out.append(Block("text", " ".join(p for p in (diagnosis.next.text, diagnosis.next.why) if p)))

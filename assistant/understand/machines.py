@@ -104,7 +104,9 @@ def _nodes(text: str) -> int | None:
     counts = []
     pattern = rf"(?<![\w.-])(?P<n>{COUNT})(?![x×]\w)[ -]?(?:x |× )?(?:(?:{_SAME}|{_MODEL}) ){{0,2}}?(?P<w>{HOST_WORD})(?![\w-]*[.:/=]\w)\b"
     for match in mentions(text, pattern):
-        if _other_meaning(text, match.start(), match.end(), match["w"]) or regex(rf"^{COUNT}-(?:gpu|card)s? ").match(match[0]):
+        if _other_meaning(text, match.start(), match.end(), match["w"]) or regex(rf"^{COUNT}-(?:gpu|card)s? ").match(
+            match[0]
+        ):
             continue
         count = number(match["n"])
         if count:

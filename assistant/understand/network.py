@@ -177,7 +177,10 @@ def _traffic(text: str) -> Iterator[Found]:
 
 def _measured(text: str) -> Iterator[Found]:
     for match in regex(_TRAFFIC).finditer(text):
-        before, after = text[max(0, match.start() - 70) : match.start()], text[match.end() : match.end() + 50].split(". ")[0]
+        before, after = (
+            text[max(0, match.start() - 70) : match.start()],
+            text[match.end() : match.end() + 50].split(". ")[0],
+        )
         if regex(r"\biperf\d?\b").search(before + after):
             yield "net.iperf_gbps", _gbps(match["a"], match["b"], match["u"]), False
         elif regex(r"\bib_(?:write|read|send)_bw\b|\bperftest\b").search(before + after):

@@ -119,7 +119,9 @@ _ASIDE = regex(
     r"|did not do this|never shows? it|was fine|is fine|are fine|fine with|goes through|also (?:tried|attempted))\b"
 )  # fmt: skip
 #: "with one process it is fine" sets off the trouble told beside it and is no aside.
-_CONTRAST = regex(r"\b(?:with|on|for|using) (?:only |just )?(?:one|a single|1) (?:process|gpu|card|node|rank|worker|machine)\b.{0,30}\bfine\b")
+_CONTRAST = regex(
+    r"\b(?:with|on|for|using) (?:only |just )?(?:one|a single|1) (?:process|gpu|card|node|rank|worker|machine)\b.{0,30}\bfine\b"
+)
 _START = regex(
     r"\b(?:rendezvous|rdzv|at start|at start-?up|join(?:ing)?|master|store|connect\w*|init_process_group|before a single step|getting past|gets? past|first barrier)\b"
 )
@@ -169,7 +171,9 @@ def _weight(text: str, start: int, end: int, weight: float, name: str) -> float:
     clause = clause_at(text, start)
     if name in ("crash", "hang") and _ASIDE.search(clause) and not (name == "hang" and _CONTRAST.search(clause)):
         weight *= 0.45
-    if name == "slow" and regex(r"\b(?:but|though|although) (?:that|this|it|then it) (?:is|runs|gets) (?:far |much |way |very )?(?:too )?slow").search(clause):
+    if name == "slow" and regex(
+        r"\b(?:but|though|although) (?:that|this|it|then it) (?:is|runs|gets) (?:far |much |way |very )?(?:too )?slow"
+    ).search(clause):
         weight *= 0.4
     if name in ("slow", "question") and regex(r"\b(?:slower|slow)\b.{0,20}\bthan usual\b").search(clause):
         weight *= 0.6

@@ -18,7 +18,9 @@ def derived(*texts: str) -> set[tuple[str, str, object]]:
 def dmon(*rows: tuple[int, int, int, int]) -> str:
     """Rows of power, temperature, utilisation and clock."""
     head = "# gpu    pwr  gtemp  mtemp     sm    mem   mclk   pclk\n# Idx      W      C      C      %      %    MHz    MHz\n"
-    return head + "".join(f"    {i}    {p}     {t}      -     {u}     41   1593   {c}\n" for i, (p, t, u, c) in enumerate(rows))
+    return head + "".join(
+        f"    {i}    {p}     {t}      -     {u}     41   1593   {c}\n" for i, (p, t, u, c) in enumerate(rows)
+    )
 
 
 def test_low_clock_among_busy_peers() -> None:
@@ -48,7 +50,9 @@ TABLE = """\
 
 
 def table(*rows: tuple[int, int, int]) -> str:
-    return "| NVIDIA-SMI 535.1.1  Driver Version: 535.1.1  |\n" + "".join(TABLE.format(i=i, power=p, memory=m, util=u) for i, (p, m, u) in enumerate(rows))
+    return "| NVIDIA-SMI 535.1.1  Driver Version: 535.1.1  |\n" + "".join(
+        TABLE.format(i=i, power=p, memory=m, util=u) for i, (p, m, u) in enumerate(rows)
+    )
 
 
 def test_waiting_gpus() -> None:
@@ -69,17 +73,23 @@ def test_full_memory() -> None:
 
 def test_pcie() -> None:
     head = "index, pstate, pcie.link.gen.current, pcie.link.gen.max, pcie.link.width.current, pcie.link.width.max\n"
-    assert derived(head + "0, P0, 4, 4, 16, 16\n1, P0, 3, 4, 8, 16\n") == {("1", "gpu.pcie_below_max", "x8 of x16, gen 3 of 4")}
+    assert derived(head + "0, P0, 4, 4, 16, 16\n1, P0, 3, 4, 8, 16\n") == {
+        ("1", "gpu.pcie_below_max", "x8 of x16, gen 3 of 4")
+    }
     assert derived(head + "0, P8, 1, 4, 16, 16\n1, P8, 1, 4, 16, 16\n") == set()
 
 
 def test_power_limit() -> None:
     head = "index, power.draw [W], power.limit [W], power.default_limit [W]\n"
-    assert derived(head + "0, 299 W, 300.00 W, 400.00 W\n1, 398 W, 400.00 W, 400.00 W\n") == {("0", "gpu.power_below_default", True)}
+    assert derived(head + "0, 299 W, 300.00 W, 400.00 W\n1, 398 W, 400.00 W, 400.00 W\n") == {
+        ("0", "gpu.power_below_default", True)
+    }
 
 
 def test_load_for_each_cpu() -> None:
-    assert ("", "cpu.load_per_cpu", 2.0) in derived("CPU(s):  64\n 10:12:01 up 12 days,  load average: 128.00, 98.22, 50.01\n")
+    assert ("", "cpu.load_per_cpu", 2.0) in derived(
+        "CPU(s):  64\n 10:12:01 up 12 days,  load average: 128.00, 98.22, 50.01\n"
+    )
 
 
 def test_cpus_for_each_gpu() -> None:

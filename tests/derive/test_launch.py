@@ -31,8 +31,12 @@ def derived(case: CaseFile, key: str) -> list[Value]:
 def test_standalone_for_several_nodes() -> None:
     two = "torchrun --standalone --nnodes=2 --nproc_per_node=8 train.py"
     assert derived(case_of(two), "launch.standalone_multi_node") == [True]
-    assert derived(case_of("torchrun --standalone --nproc_per_node=8 train.py", nodes=2), "launch.standalone_multi_node") == [True]
-    assert not derived(case_of("torchrun --standalone --nnodes=1 --nproc_per_node=8 train.py"), "launch.standalone_multi_node")
+    assert derived(
+        case_of("torchrun --standalone --nproc_per_node=8 train.py", nodes=2), "launch.standalone_multi_node"
+    ) == [True]
+    assert not derived(
+        case_of("torchrun --standalone --nnodes=1 --nproc_per_node=8 train.py"), "launch.standalone_multi_node"
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,12 +56,19 @@ def test_kinds_of_addresses(host: str, kind: str) -> None:
 
 
 def test_loopback_only_matters_for_several_nodes() -> None:
-    assert derived(case_of("torchrun --nnodes=2 --master_addr=localhost --nproc_per_node=4 t.py"), "launch.loopback_multi_node") == [True]
-    assert not derived(case_of("torchrun --nnodes=1 --master_addr=localhost --nproc_per_node=4 t.py"), "launch.loopback_multi_node")
+    assert derived(
+        case_of("torchrun --nnodes=2 --master_addr=localhost --nproc_per_node=4 t.py"), "launch.loopback_multi_node"
+    ) == [True]
+    assert not derived(
+        case_of("torchrun --nnodes=1 --master_addr=localhost --nproc_per_node=4 t.py"), "launch.loopback_multi_node"
+    )
 
 
 def test_started_ranks_are_summed_over_files() -> None:
-    logs = ["\n".join(f"Initializing distributed: GLOBAL_RANK: {r}, MEMBER: {r + 1}/4" for r in ranks) for ranks in ((0, 1), (2, 3))]
+    logs = [
+        "\n".join(f"Initializing distributed: GLOBAL_RANK: {r}, MEMBER: {r + 1}/4" for r in ranks)
+        for ranks in ((0, 1), (2, 3))
+    ]
     assert derived(case_of(logs[0]), "launch.missing_ranks") == ["2/4"]
     assert not derived(case_of(*logs), "launch.missing_ranks")
 

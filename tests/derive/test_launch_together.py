@@ -14,13 +14,17 @@ def fact(key: str, *texts: str, says: str = "", **stated: str) -> Value | None:
 
 
 def test_id_drawn_on_each_node() -> None:
-    command = "torchrun --nnodes=2 --nproc_per_node=4 --rdzv_id=$RANDOM --rdzv_backend=c10d --rdzv_endpoint=n1:29400 t.py\n"
+    command = (
+        "torchrun --nnodes=2 --nproc_per_node=4 --rdzv_id=$RANDOM --rdzv_backend=c10d --rdzv_endpoint=n1:29400 t.py\n"
+    )
     assert fact("launch.random_id", command) == "$RANDOM"
     assert fact("launch.random_id", "#SBATCH --nodes=2\nsrun " + command) is None
 
 
 def test_run_ids_of_two_agents_differ() -> None:
-    agent = "  min_nodes        : 2\n  run_id           : {}\n  rdzv_backend     : c10d\n  rdzv_endpoint    : n1:29400\n"
+    agent = (
+        "  min_nodes        : 2\n  run_id           : {}\n  rdzv_backend     : c10d\n  rdzv_endpoint    : n1:29400\n"
+    )
     assert fact("launch.endpoint_differs", agent.format(101), agent.format(202)) == "run id"
     assert fact("launch.endpoint_differs", agent.format(101), agent.format(101)) is None
 
@@ -32,8 +36,12 @@ def test_port_of_the_launch_is_held() -> None:
 
 
 def test_more_processes_than_gpus() -> None:
-    assert fact("launch.too_many_processes", "torchrun --standalone --nproc_per_node=8 t.py\n", gpus_per_node="4") == "8/4"
-    assert fact("launch.too_many_processes", "torchrun --standalone --nproc_per_node=4 t.py\n", gpus_per_node="4") is None
+    assert (
+        fact("launch.too_many_processes", "torchrun --standalone --nproc_per_node=8 t.py\n", gpus_per_node="4") == "8/4"
+    )
+    assert (
+        fact("launch.too_many_processes", "torchrun --standalone --nproc_per_node=4 t.py\n", gpus_per_node="4") is None
+    )
 
 
 def test_pod_of_the_first_rank_is_missing() -> None:
@@ -60,5 +68,5 @@ def test_told_bandwidth_against_the_link() -> None:
 
 
 def test_an_exception_without_words_is_a_crash() -> None:
-    trace = 'Traceback (most recent call last):\n  File "t.py", line 7, in main\nKeyError: \'a\'\n'
+    trace = "Traceback (most recent call last):\n  File \"t.py\", line 7, in main\nKeyError: 'a'\n"
     assert fact("symptom", trace, says="Two cards, my first try.") == "crash"

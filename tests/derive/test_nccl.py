@@ -21,18 +21,28 @@ def values(facts: object, key: str) -> list[Value]:
 
 
 def test_rdma_stated_and_sockets_used() -> None:
-    case = CaseFile([fact("nccl.net", "Socket", "n1"), fact("network", "infiniband-hdr-200", kind="stated"), fact("nodes", 2, kind="stated")])
+    case = CaseFile(
+        [
+            fact("nccl.net", "Socket", "n1"),
+            fact("network", "infiniband-hdr-200", kind="stated"),
+            fact("nodes", 2, kind="stated"),
+        ]
+    )
     assert values(n10_nccl.derive(case), "nccl.rdma_unused") == ["stated"]
 
 
 @pytest.mark.parametrize(("network", "nodes"), [("25 GbE", 2), ("no InfiniBand, 10 GbE", 2), ("infiniband", 1)])
 def test_sockets_are_right_without_rdma_or_on_one_node(network: str, nodes: int) -> None:
-    case = CaseFile([fact("nccl.net", "Socket", "n1"), fact("network", network, kind="stated"), fact("nodes", nodes, kind="stated")])
+    case = CaseFile(
+        [fact("nccl.net", "Socket", "n1"), fact("network", network, kind="stated"), fact("nodes", nodes, kind="stated")]
+    )
     assert values(n10_nccl.derive(case), "nccl.rdma_unused") == []
 
 
 def test_instance_type_tells_that_rdma_is_there() -> None:
-    case = CaseFile([fact("nccl.net", "Socket", "n1"), fact("nodes", 2, kind="stated")], says=["Two p5.48xlarge are slow."])
+    case = CaseFile(
+        [fact("nccl.net", "Socket", "n1"), fact("nodes", 2, kind="stated")], says=["Two p5.48xlarge are slow."]
+    )
     assert values(n10_nccl.derive(case), "nccl.rdma_unused") == ["instance"]
 
 
@@ -56,7 +66,17 @@ def test_harmful_and_invalid_settings(name: str, value: str, key: str) -> None:
     assert values(n10_nccl.derive(case), key) == [f"{name}={value}"]
 
 
-@pytest.mark.parametrize(("name", "value"), [("NCCL_P2P_DISABLE", "0"), ("NCCL_DEBUG", "INFO"), ("NCCL_IB_TIMEOUT", "22"), ("NCCL_ALGO", "^NVLS"), ("NCCL_SOCKET_IFNAME", "^lo,docker"), ("NCCL_IB_HCA", "=mlx5_0:1,mlx5_1:1")])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("NCCL_P2P_DISABLE", "0"),
+        ("NCCL_DEBUG", "INFO"),
+        ("NCCL_IB_TIMEOUT", "22"),
+        ("NCCL_ALGO", "^NVLS"),
+        ("NCCL_SOCKET_IFNAME", "^lo,docker"),
+        ("NCCL_IB_HCA", "=mlx5_0:1,mlx5_1:1"),
+    ],
+)
 def test_ordinary_settings_are_neither(name: str, value: str) -> None:
     case = CaseFile([fact(f"env.{name}", value, "n1")])
     assert [f.key for f in n10_nccl.derive(case)] == []
@@ -72,14 +92,21 @@ def test_removed_setting() -> None:
     assert values(n10_nccl.derive(case), "nccl.env_obsolete") == ["NCCL_IB_CUDA_SUPPORT"]
 
 
-@pytest.mark.parametrize(("version", "known"), [("2.13.4", True), ("2.14.3", True), ("2.12.12", False), ("2.17.1", False)])
+@pytest.mark.parametrize(
+    ("version", "known"), [("2.13.4", True), ("2.14.3", True), ("2.12.12", False), ("2.17.1", False)]
+)
 def test_regression_needs_its_version(version: str, known: bool) -> None:
-    case = CaseFile([fact("nccl_version", version), fact("symptom", "hang", kind="say")], says=["It hangs with CUDA_LAUNCH_BLOCKING=1."])
+    case = CaseFile(
+        [fact("nccl_version", version), fact("symptom", "hang", kind="say")],
+        says=["It hangs with CUDA_LAUNCH_BLOCKING=1."],
+    )
     assert bool(values(n20_nccl_versions.derive(case), "nccl.regression")) is known
 
 
 def test_regression_by_the_version_of_pytorch() -> None:
-    case = CaseFile([fact("torch", "2.3", kind="stated"), fact("symptom", "hang", kind="say")], says=["It hangs with CUDA graphs."])
+    case = CaseFile(
+        [fact("torch", "2.3", kind="stated"), fact("symptom", "hang", kind="say")], says=["It hangs with CUDA graphs."]
+    )
     assert "2.22.3" in str(values(n20_nccl_versions.derive(case), "nccl.regression")[0])
 
 
@@ -136,7 +163,11 @@ def test_settings_are_sound() -> None:
         assert setting.does and setting.source.startswith("https://")
         for flag in setting.flags:
             re.compile(flag.value)
-            assert flag.effect in ("slow", "hang", "crash", "corrupt") and flag.scope in ("any", "single-node", "multi-node")
+            assert flag.effect in ("slow", "hang", "crash", "corrupt") and flag.scope in (
+                "any",
+                "single-node",
+                "multi-node",
+            )
     assert found["NCCL_IB_DISABLE"].flag("1") is not None
     assert found["NCCL_IB_DISABLE"].flag("0") is None
     assert found["NCCL_ALGO"].is_valid("Ring,Tree") and found["NCCL_ALGO"].is_valid("allreduce:tree;broadcast:ring")

@@ -56,7 +56,9 @@ def test_all_ranks_bound_to_the_first_socket() -> None:
 
 
 def test_processes_on_one_core() -> None:
-    case = case_of("pid 4411's current affinity list: 0\npid 4412's current affinity list: 0\npid 4413's current affinity list: 1\n")
+    case = case_of(
+        "pid 4411's current affinity list: 0\npid 4412's current affinity list: 0\npid 4413's current affinity list: 1\n"
+    )
     assert case.value("cpu.shared_core") == 2
     apart = case_of("pid 4411's current affinity list: 0-31\npid 4412's current affinity list: 32-63\n")
     assert apart.value("cpu.shared_core") is None

@@ -42,7 +42,10 @@ def test_efficiency_from_words(sentence: str, efficiency: float | None, unit: st
 
 
 def test_numbers_that_are_no_throughput() -> None:
-    assert list(stated_rates(["Two nodes with eight A100 and a 10 Gbit network, NCCL 2.18.5, it hangs after 30 minutes."])) == []
+    assert (
+        list(stated_rates(["Two nodes with eight A100 and a 10 Gbit network, NCCL 2.18.5, it hangs after 30 minutes."]))
+        == []
+    )
 
 
 def test_steps_that_stay_the_same_are_good() -> None:
@@ -53,7 +56,10 @@ def test_steps_that_stay_the_same_are_good() -> None:
 
 def test_logs_outrank_words() -> None:
     c = case("1 GPU gives 100 images/s, 8 GPUs give 800 images/s")
-    c.add(Fact("throughput.at", v, Origin("log", f)) for v, f in (("4 gpus=608.38 total", "a"), ("8 gpus=300.18 total", "b")))
+    c.add(
+        Fact("throughput.at", v, Origin("log", f))
+        for v, f in (("4 gpus=608.38 total", "a"), ("8 gpus=300.18 total", "b"))
+    )
     got = facts(c)
     assert got["scaling.efficiency"] == pytest.approx(0.247, abs=0.001)
     assert got["scaling.negative"] is True
@@ -68,7 +74,9 @@ def test_volume_of_a_step_against_the_link() -> None:
 
 def test_full_sharding_sends_the_model_three_times_a_micro_batch() -> None:
     plain = facts(case(nodes=2, model_params=8e9, precision="bf16", network_gbps=10.0))
-    sharded = facts(case(nodes=2, model_params=8e9, precision="bf16", network_gbps=10.0, sharding="zero3", accumulation=2))
+    sharded = facts(
+        case(nodes=2, model_params=8e9, precision="bf16", network_gbps=10.0, sharding="zero3", accumulation=2)
+    )
     assert plain["comm.step_gb"] == pytest.approx(16.0)
     assert sharded["comm.step_gb"] == pytest.approx(48.0)
 

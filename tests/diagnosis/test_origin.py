@@ -53,7 +53,9 @@ def case(*hits: Hit, facts: list[Fact] | None = None) -> CaseFile:
 
 
 def exception(text: str, time: float | None = None, rank: int = 3, line: int = 1) -> Fact:
-    return Fact("python.exception", text, Origin("log", "a.log", line, "n2", rank, text, time), Subject("rank", str(rank)))
+    return Fact(
+        "python.exception", text, Origin("log", "a.log", line, "n2", rank, text, time), Subject("rank", str(rank))
+    )
 
 
 def strengths(found: CaseFile) -> dict[str, dict[str, str]]:
@@ -70,7 +72,9 @@ def test_roots_within_the_slack_stand_side_by_side() -> None:
 
 
 def test_reports_written_afterwards_keep_their_weight() -> None:
-    assert strengths(case(hit("net-down", 100.0), hit("slurm-oom", 900.0)))["slurm-oom"] == {"host.memory-exhausted": "strong"}
+    assert strengths(case(hit("net-down", 100.0), hit("slurm-oom", 900.0)))["slurm-oom"] == {
+        "host.memory-exhausted": "strong"
+    }
 
 
 def test_different_clocks_are_not_compared() -> None:
@@ -94,7 +98,9 @@ def test_without_times_the_kind_decides() -> None:
 
 def test_a_line_takes_the_time_of_the_line_above() -> None:
     marks = [Fact("x", 1, Origin("log", "a.log", 5, time=500.0)), Fact("x", 2, Origin("log", "a.log", 50, time=900.0))]
-    got = {f.signature: f.time for f in lead_failures(case(hit("oom", line=7), hit("net-down", line=60), facts=marks), KB)}
+    got = {
+        f.signature: f.time for f in lead_failures(case(hit("oom", line=7), hit("net-down", line=60), facts=marks), KB)
+    }
     assert got == {"oom": 500.0, "net-down": 900.0}
 
 
@@ -118,7 +124,9 @@ def first(found: CaseFile, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def test_first_failure_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    got = first(case(hit("watchdog", 700.0, rank=0), facts=[exception("ValueError: bad batch", 100.0, rank=5)]), monkeypatch)
+    got = first(
+        case(hit("watchdog", 700.0, rank=0), facts=[exception("ValueError: bad batch", 100.0, rank=5)]), monkeypatch
+    )
     assert got["first_failure.kind"] == "python-exception"
     assert got["first_failure.rank"] == 5
     assert got["first_failure.host"] == "n2"
@@ -135,7 +143,9 @@ def test_first_failure_by_kind(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_schedulers_memory_message_leads(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert first(case(hit("slurm-oom", line=99), hit("watchdog", line=3)), monkeypatch)["first_failure.kind"] == "oom-host"
+    assert (
+        first(case(hit("slurm-oom", line=99), hit("watchdog", line=3)), monkeypatch)["first_failure.kind"] == "oom-host"
+    )
 
 
 def test_stopped_and_aborted_processes_are_no_first_failure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,7 +158,9 @@ class Job:
             first = min(left)
             members = [first + stride * i for i in range(size)]
             left -= set(members)
-            group = self.dist.new_group(members, timeout=datetime.timedelta(seconds=2.0 if self.job.dump == "after" else 60.0))
+            group = self.dist.new_group(
+                members, timeout=datetime.timedelta(seconds=2.0 if self.job.dump == "after" else 60.0)
+            )
             if self.rank in members:
                 mine = (group, members)
         return mine

@@ -36,7 +36,9 @@ class State:
 
 
 class Simulation:
-    def __init__(self, tp: int, pp: int, dp: int, chance: random.Random, moe: bool = True, micro: int = 4, steps: int = 3) -> None:
+    def __init__(
+        self, tp: int, pp: int, dp: int, chance: random.Random, moe: bool = True, micro: int = 4, steps: int = 3
+    ) -> None:
         self.tp, self.pp, self.dp, self.moe, self.micro, self.steps = tp, pp, dp, moe, micro, steps
         self.world = tp * pp * dp
         self.members: dict[str, list[int]] = {}
@@ -50,7 +52,9 @@ class Simulation:
         kinds = {
             "world": [list(range(self.world))],
             "tp": [list(range(i, i + self.tp)) for i in range(0, self.world, self.tp)],
-            "dp": [[s * stage + d * self.tp + t for d in range(self.dp)] for s in range(self.pp) for t in range(self.tp)],
+            "dp": [
+                [s * stage + d * self.tp + t for d in range(self.dp)] for s in range(self.pp) for t in range(self.tp)
+            ],
             "ep": [list(range(s * stage, (s + 1) * stage)) for s in range(self.pp)],
             "pp": [[s * stage + i for s in range(self.pp)] for i in range(stage)],
         }
@@ -238,7 +242,12 @@ class Simulation:
             "pg_config": {n: {"name": n, "desc": self.desc[n], "ranks": str(self.members[n])} for n in own},
             "nccl_version": "2.27.3",
             "pg_status": {
-                str(i): {"last_enqueued_collective": status[n][0], "last_started_collective": -1, "last_completed_collective": status[n][1]} for i, n in enumerate(own)
+                str(i): {
+                    "last_enqueued_collective": status[n][0],
+                    "last_started_collective": -1,
+                    "last_completed_collective": status[n][1],
+                }
+                for i, n in enumerate(own)
             },
             "entries": entries[-200:],
         }

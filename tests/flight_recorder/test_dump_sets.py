@@ -31,7 +31,20 @@ UNKNOWN = {"sigkill-06"}
 def test_there_are_sixty_sets_of_every_kind() -> None:
     kinds = Counter(name.rpartition("-")[0] for name in all_sets())
     assert sum(kinds.values()) >= 62
-    assert {"sigkill", "sigstop", "exception", "skip", "shape", "dtype", "op", "gil", "loader", "late", "early", "healthy"} <= set(kinds)
+    assert {
+        "sigkill",
+        "sigstop",
+        "exception",
+        "skip",
+        "shape",
+        "dtype",
+        "op",
+        "gil",
+        "loader",
+        "late",
+        "early",
+        "healthy",
+    } <= set(kinds)
 
 
 @pytest.mark.parametrize("name", sorted(all_sets()))
@@ -62,7 +75,10 @@ def test_gpu_error_in_a_megatron_job() -> None:
     assert value(found, "fr.world") == 16
     assert value(found, "fr.waiting_ranks") == "0,1,2,3,4,5,6,7,8,9,10,11,13,15"
     assert value(found, "fr.pending", 14) == 43
-    assert value(found, "fr.pending_op", 12) == "_all_gather_base #42806 of group 41 (TENSOR_MODEL_PARALLEL_GROUP), 4096x1x5120 BFloat16, scheduled"
+    assert (
+        value(found, "fr.pending_op", 12)
+        == "_all_gather_base #42806 of group 41 (TENSOR_MODEL_PARALLEL_GROUP), 4096x1x5120 BFloat16, scheduled"
+    )
     assert not [f for f in found if f.key in ("fr.mismatch", "fr.missing_ranks", "fr.wait_cycle")]
 
 
@@ -71,7 +87,10 @@ def test_held_interpreter_lock_in_a_megatron_job() -> None:
     assert value(found, "fr.guilty_ranks") == "10,15"
     assert value(found, "fr.rule") == "nothing-pending-while-others-wait"
     assert value(found, "fr.pending", 10) == 0
-    assert value(found, "fr.first_divergence") == "rank 10 called #20946 of group 73 (EXPERT_MODEL_PARALLEL_GROUP) last, others #20947 (all_to_all)"
+    assert (
+        value(found, "fr.first_divergence")
+        == "rank 10 called #20946 of group 73 (EXPERT_MODEL_PARALLEL_GROUP) last, others #20947 (all_to_all)"
+    )
 
 
 def test_mismatch_says_what_each_rank_called() -> None:
@@ -100,7 +119,9 @@ def test_healthy_job(name: str) -> None:
 
 
 def test_two_jobs_in_two_folders_are_kept_apart() -> None:
-    both = {f"first/{n}": d for n, d in all_sets()["gpu-error"][0].items()} | {f"second/{n}": d for n, d in all_sets()["lock-gil"][0].items()}
+    both = {f"first/{n}": d for n, d in all_sets()["gpu-error"][0].items()} | {
+        f"second/{n}": d for n, d in all_sets()["lock-gil"][0].items()
+    }
     assert set(guilty(both)) == {10, 12, 14, 15}
 
 

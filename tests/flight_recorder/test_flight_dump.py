@@ -44,7 +44,9 @@ def dump(entries: list[dict[str, Any]], ranks: int = 4) -> dict[str, Any]:
     return {
         "version": "2.9",
         "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": str(list(range(ranks)))}},
-        "pg_status": {"0": {"last_enqueued_collective": last, "last_started_collective": -1, "last_completed_collective": done}},
+        "pg_status": {
+            "0": {"last_enqueued_collective": last, "last_started_collective": -1, "last_completed_collective": done}
+        },
         "entries": entries,
     }
 
@@ -74,7 +76,9 @@ def test_other_data_is_left_alone(data: bytes) -> None:
 
 
 def test_a_dump_that_would_run_code_says_so(tmp_path: Any) -> None:
-    content = pickle.dumps(dump([entry(1)]), 2)[:-1] + b"cos\nsystem\n(S'touch " + str(tmp_path / "x").encode() + b"'\ntR."
+    content = (
+        pickle.dumps(dump([entry(1)]), 2)[:-1] + b"cos\nsystem\n(S'touch " + str(tmp_path / "x").encode() + b"'\ntR."
+    )
     text = dump_to_json(content, "_dump_0")
     found = list(parse(Document("_dump_0", text or "")))
     assert "GLOBAL" in str(value(found, "fr.torn"))
@@ -82,7 +86,10 @@ def test_a_dump_that_would_run_code_says_so(tmp_path: Any) -> None:
 
 
 def test_frames_are_cut_to_those_of_the_program() -> None:
-    frames = [{"name": "f", "filename": "/venv/lib/python3.11/site-packages/torch/distributed/x.py", "line": i} for i in range(30)]
+    frames = [
+        {"name": "f", "filename": "/venv/lib/python3.11/site-packages/torch/distributed/x.py", "line": i}
+        for i in range(30)
+    ]
     frames.insert(25, {"name": "step", "filename": "/code/train.py", "line": 120})
     text = dump_to_json(pickle.dumps(dump([entry(1, frames=frames)]), 2), "x") or ""
     assert json.loads(text)["entries"][0]["frames"] == [{"name": "step", "filename": "/code/train.py", "line": 120}]
@@ -138,7 +145,18 @@ def test_rank_of_the_dump_wins_over_the_name() -> None:
 
 
 def test_torch_2_2_wrote_a_bare_list() -> None:
-    old = [{"id": 0, "pg_id": 0, "seq_id": n, "profiling_name": "nccl:all_reduce", "state": "scheduled" if n == 3 else "completed", "input_sizes": [[10]], "output_sizes": [[10]]} for n in (1, 2, 3)]
+    old = [
+        {
+            "id": 0,
+            "pg_id": 0,
+            "seq_id": n,
+            "profiling_name": "nccl:all_reduce",
+            "state": "scheduled" if n == 3 else "completed",
+            "input_sizes": [[10]],
+            "output_sizes": [[10]],
+        }
+        for n in (1, 2, 3)
+    ]
     dumps = {f"nccl_trace_rank_{r}": pickle.dumps(old[:2] if r == 2 else old, 2) for r in range(4)}
     assert guilty(dumps) == {2: "nothing-pending-while-others-wait"}
 
@@ -174,7 +192,12 @@ def test_two_ranks_that_wait_for_each_other_are_not_told_apart() -> None:
         content = dump([entry(seq, "scheduled", process_group=(group, group), pg_id=int(group) - 1)], 2)
         content["pg_config"] = {g: {"name": g, "desc": g, "ranks": "[0, 1]"} for g in ("1", "2")}
         content["pg_status"] = {
-            str(i): {"last_enqueued_collective": 5 + (g == group), "last_started_collective": -1, "last_completed_collective": 5} for i, g in enumerate(("1", "2"))
+            str(i): {
+                "last_enqueued_collective": 5 + (g == group),
+                "last_started_collective": -1,
+                "last_completed_collective": 5,
+            }
+            for i, g in enumerate(("1", "2"))
         }
         return pickle.dumps(content, 2)
 
@@ -187,7 +210,9 @@ def test_two_ranks_that_wait_for_each_other_are_not_told_apart() -> None:
 @settings(max_examples=80, deadline=None)
 def test_changed_dumps_never_break_the_comparison(seed: st.DataObject) -> None:
     sets = all_sets()
-    dumps = dict(sets[seed.draw(st.sampled_from(["gpu-error", "exception-00", "shape-03", "sigkill-04", "skip-00"]))][0])
+    dumps = dict(
+        sets[seed.draw(st.sampled_from(["gpu-error", "exception-00", "shape-03", "sigkill-04", "skip-00"]))][0]
+    )
     for name in seed.draw(st.lists(st.sampled_from(sorted(dumps)), max_size=4)):
         data = bytearray(dumps[name])
         for _ in range(seed.draw(st.integers(1, 5))):
@@ -198,15 +223,44 @@ def test_changed_dumps_never_break_the_comparison(seed: st.DataObject) -> None:
         assert fact.key.startswith("fr.")
 
 
-JUNK = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=8), lambda i: st.lists(i, max_size=4) | st.dictionaries(st.text(max_size=4), i, max_size=4), max_leaves=8)
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda i: st.lists(i, max_size=4) | st.dictionaries(st.text(max_size=4), i, max_size=4),
+    max_leaves=8,
+)
 FIELDS = st.sampled_from(
-    ["profiling_name", "collective_seq_id", "p2p_seq_id", "process_group", "input_sizes", "output_sizes", "input_dtypes", "state", "retired", "frames", "time_created_ns", "is_p2p", "pg_id"]
+    [
+        "profiling_name",
+        "collective_seq_id",
+        "p2p_seq_id",
+        "process_group",
+        "input_sizes",
+        "output_sizes",
+        "input_dtypes",
+        "state",
+        "retired",
+        "frames",
+        "time_created_ns",
+        "is_p2p",
+        "pg_id",
+    ]
 )
 
 
-@given(changes=st.lists(st.tuples(st.integers(0, 3), FIELDS, JUNK | st.sampled_from(["nccl:send 0->1", "nccl:recv 0<-99", "gloo:barrier"])), max_size=6), config=JUNK, status=JUNK)
+@given(
+    changes=st.lists(
+        st.tuples(
+            st.integers(0, 3), FIELDS, JUNK | st.sampled_from(["nccl:send 0->1", "nccl:recv 0<-99", "gloo:barrier"])
+        ),
+        max_size=6,
+    ),
+    config=JUNK,
+    status=JUNK,
+)
 @settings(max_examples=200, deadline=None)
-def test_fields_of_any_kind_never_break_the_comparison(changes: list[tuple[int, str, Any]], config: Any, status: Any) -> None:
+def test_fields_of_any_kind_never_break_the_comparison(
+    changes: list[tuple[int, str, Any]], config: Any, status: Any
+) -> None:
     case = CaseFile()
     for rank in range(4):
         content = dump([entry(1), entry(2, "scheduled")])

@@ -18,8 +18,17 @@ from hypothesis import strategies as st
 from assistant.intake.safe_pickle import PickleError, PickleRefused, PickleTooLarge, load
 
 PLAIN = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**100), 2**100) | st.floats(allow_nan=False) | st.text() | st.binary(max_size=300),
-    lambda inner: st.lists(inner, max_size=5) | st.tuples(inner, inner) | st.dictionaries(st.text() | st.integers(-1000, 1000), inner, max_size=5),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**100), 2**100)
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.binary(max_size=300),
+    lambda inner: (
+        st.lists(inner, max_size=5)
+        | st.tuples(inner, inner)
+        | st.dictionaries(st.text() | st.integers(-1000, 1000), inner, max_size=5)
+    ),
     max_leaves=25,
 )
 
@@ -44,7 +53,13 @@ def test_reads_what_pickle_writes(value: Any, protocol: int) -> None:
 
 @pytest.mark.parametrize("protocol", [0, 1, 2])
 def test_old_protocols(protocol: int) -> None:
-    value = {"a": [1, -5, 2.5, None, True, False, "é\n'\"\\"], "t": ((), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4)), "n": 10**20, "e": [], "d": {}}
+    value = {
+        "a": [1, -5, 2.5, None, True, False, "é\n'\"\\"],
+        "t": ((), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4)),
+        "n": 10**20,
+        "e": [],
+        "d": {},
+    }
     assert load(pickle.dumps(value, protocol)).value == value
 
 

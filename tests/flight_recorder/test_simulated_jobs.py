@@ -24,7 +24,9 @@ def run(seed: int, kind: str, faults: int) -> tuple[set[int], dict[int, str]]:
     took = {rank for rank in failed if job.took_effect(rank)}
     for rank in failed - took:
         job.states[rank].dumps = True
-    dumps = {f"_dump_{rank}": pickle.dumps(content, 2) for rank, content in job.dumps(active=chance.random() < 0.5).items()}
+    dumps = {
+        f"_dump_{rank}": pickle.dumps(content, 2) for rank, content in job.dumps(active=chance.random() < 0.5).items()
+    }
     return took, guilty(dumps)
 
 

@@ -30,7 +30,9 @@ def text_of(data: bytes, **options: int) -> str:
     return "\n".join(d.text for d in read(data, **options)[0])
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"]
+)
 @pytest.mark.parametrize("step", [1, 7, 1 << 20])
 def test_encodings(encoding: str, step: int) -> None:
     text = TEXT if not encoding.endswith(("le", "be")) else "rank 3: failed with Ü\nsecond line\n" * 5
@@ -74,7 +76,10 @@ def test_random_bytes_are_binary() -> None:
 
 def test_zero_bytes() -> None:
     assert text_of(bytes(1 << 20) + b"after a hole\n" + bytes(300_000) + b"more\n") == "after a hole\nmore"
-    assert text_of(b"NCCL_DEBUG=INFO\x00NCCL_IB_HCA=mlx5_0\x00PATH=/bin\x00") == "NCCL_DEBUG=INFO\nNCCL_IB_HCA=mlx5_0\nPATH=/bin"
+    assert (
+        text_of(b"NCCL_DEBUG=INFO\x00NCCL_IB_HCA=mlx5_0\x00PATH=/bin\x00")
+        == "NCCL_DEBUG=INFO\nNCCL_IB_HCA=mlx5_0\nPATH=/bin"
+    )
     assert read(bytes(1000))[1].kind == "empty"
     assert read(b"")[1].kind == "empty"
 
@@ -174,7 +179,23 @@ def test_different_lines_are_kept_in_large_texts() -> None:
 
 _PIECES = st.one_of(
     st.text(max_size=40),
-    st.sampled_from(["\r", "\n", "\r\n", "\x1b[31m", "\x1b]0;", "\x00", "\x08", "10%|#", "\u202e", '{"log":"x\\n","stream":"a"}', "[0m", "\x9b1m", "\ud800"]),
+    st.sampled_from(
+        [
+            "\r",
+            "\n",
+            "\r\n",
+            "\x1b[31m",
+            "\x1b]0;",
+            "\x00",
+            "\x08",
+            "10%|#",
+            "\u202e",
+            '{"log":"x\\n","stream":"a"}',
+            "[0m",
+            "\x9b1m",
+            "\ud800",
+        ]
+    ),
 )
 
 
@@ -197,7 +218,10 @@ def test_any_bytes(data: bytes, step: int) -> None:
     assert isinstance(detect(data), Binary | Encoding)
 
 
-@given(st.lists(st.text(st.characters(codec="ascii", exclude_categories=("Cc",)), max_size=30), min_size=1, max_size=30), st.integers(1, 40))
+@given(
+    st.lists(st.text(st.characters(codec="ascii", exclude_categories=("Cc",)), max_size=30), min_size=1, max_size=30),
+    st.integers(1, 40),
+)
 def test_plain_text_is_unchanged(lines: list[str], step: int) -> None:
     if any(re.search(r"\[[\d;]*m|[{\\^]", x) for x in lines) or not "".join(lines).strip():
         return

@@ -57,7 +57,12 @@ def test_structlog_with_traceback() -> None:
         "exception": 'Traceback (most recent call last):\n  File "a.py", line 1\nValueError: x',
     }
     document = read(json.dumps(record) + "\n" + json.dumps({**record, "event": "second"}))
-    assert document.messages[:4] == ["[ERROR] step failed", "Traceback (most recent call last):", '  File "a.py", line 1', "ValueError: x"]
+    assert document.messages[:4] == [
+        "[ERROR] step failed",
+        "Traceback (most recent call last):",
+        '  File "a.py", line 1',
+        "ValueError: x",
+    ]
     assert [document.line(i).number for i in range(5)] == [1, 1, 1, 1, 2]
     assert (document.line(3).rank, document.line(3).host) == (5, "gpu-07")
 
@@ -67,9 +72,17 @@ def test_structlog_with_traceback() -> None:
     [
         ({"MESSAGE": "Xid 79", "_HOSTNAME": "gpu-7", "__REALTIME_TIMESTAMP": "1700000000000000"}, "Xid 79", "gpu-7"),
         ({"level": 30, "time": 1531171074631, "msg": "hi", "hostname": "gpu-1"}, "hi", "gpu-1"),
-        ({"textPayload": "x", "timestamp": "2024-01-01T00:00:00Z", "resource": {"labels": {"pod_name": "p-1"}}}, "x", "p-1"),
+        (
+            {"textPayload": "x", "timestamp": "2024-01-01T00:00:00Z", "resource": {"labels": {"pod_name": "p-1"}}},
+            "x",
+            "p-1",
+        ),
         ({"jsonPayload": {"message": "x"}, "timestamp": "2024-01-01T00:00:00Z"}, "x", None),
-        ({"log": '{"msg": "inner", "level": "info"}\n', "stream": "stdout", "time": "2024-01-01T00:00:00Z"}, "inner", None),
+        (
+            {"log": '{"msg": "inner", "level": "info"}\n', "stream": "stdout", "time": "2024-01-01T00:00:00Z"},
+            "inner",
+            None,
+        ),
         ({"log": {"message": "x"}, "level": "info", "host": {"name": "gpu-2"}}, "x", "gpu-2"),
     ],
 )
@@ -92,7 +105,12 @@ def test_other_json_is_left_alone() -> None:
 
 
 def test_large_json_value_is_not_cut() -> None:
-    dump = json.dumps({"version": "2.5", "entries": [{"collective_seq_id": i, "profiling_name": "nccl:all_reduce"} for i in range(5000)]})
+    dump = json.dumps(
+        {
+            "version": "2.5",
+            "entries": [{"collective_seq_id": i, "profiling_name": "nccl:all_reduce"} for i in range(5000)],
+        }
+    )
     assert len(dump) > 100_000
     assert json.loads(read(dump).text) == json.loads(dump)
 

@@ -46,8 +46,18 @@ NCCL = "gpu-a07:184233:184310 [3] NCCL INFO Using network IB"
         ("Mar  4 04:25:12 gpu1 kernel: [12.5] NVRM: Xid", "kernel: [12.5] NVRM: Xid", "gpu1", None),
         ("[rank: 6] Seed set to 0", "Seed set to 0", None, 6),
         ("[E ProcessGroupNCCL.cpp:587] [Rank 3] x", "[E ProcessGroupNCCL.cpp:587] [Rank 3] x", None, 3),
-        ("[2025-11-04 09:12:33] h1:1:2 [0] misc/socket.cc:5 NCCL WARN x", "[2025-11-04 09:12:33] h1:1:2 [0] misc/socket.cc:5 NCCL WARN x", "h1", None),
-        ("[1724752871.402213] [gpu-a07:41817:0] ucp.c:1 UCX ERROR x", "[1724752871.402213] [gpu-a07:41817:0] ucp.c:1 UCX ERROR x", "gpu-a07", None),
+        (
+            "[2025-11-04 09:12:33] h1:1:2 [0] misc/socket.cc:5 NCCL WARN x",
+            "[2025-11-04 09:12:33] h1:1:2 [0] misc/socket.cc:5 NCCL WARN x",
+            "h1",
+            None,
+        ),
+        (
+            "[1724752871.402213] [gpu-a07:41817:0] ucp.c:1 UCX ERROR x",
+            "[1724752871.402213] [gpu-a07:41817:0] ucp.c:1 UCX ERROR x",
+            "gpu-a07",
+            None,
+        ),
     ],
 )
 def test_marks(line: str, message: str, host: str | None, rank: int | None) -> None:
@@ -118,7 +128,9 @@ def test_srun_labels_are_taken_where_they_repeat() -> None:
 
 
 def test_srun_label_is_the_node_where_processes_share_it() -> None:
-    text = "\n".join(f"{node}: n{node}:{10 + gpu}:{10 + gpu} [{gpu}] NCCL INFO x" for node in range(2) for gpu in range(4))
+    text = "\n".join(
+        f"{node}: n{node}:{10 + gpu}:{10 + gpu} [{gpu}] NCCL INFO x" for node in range(2) for gpu in range(4)
+    )
     assert Splitter.of(text).split("1: ValueError: x").rank is None
     assert Splitter.of(text).split("1: ValueError: x").message == "ValueError: x"
 
@@ -141,7 +153,9 @@ def test_pdsh_hosts_are_learned_from_the_text() -> None:
 
 
 def test_docker_compose_and_stern() -> None:
-    compose = Splitter.of("worker_1  | Traceback (most recent call last):\nworker_2  | step 1\nworker_1  | ValueError: x\nworker_2  | INFO x\n")
+    compose = Splitter.of(
+        "worker_1  | Traceback (most recent call last):\nworker_2  | step 1\nworker_1  | ValueError: x\nworker_2  | INFO x\n"
+    )
     assert compose.split("worker_1  | ValueError: x")[:2] == ("ValueError: x", "worker_1")
     line = "train-worker-0 pytorch Traceback (most recent call last):"
     stern = Splitter.of("\n".join([line, "train-worker-1 pytorch step 1", line, "train-worker-0 pytorch step 2"] * 3))
@@ -163,7 +177,18 @@ def test_file_names(name: str, rank: int | None, host: str | None) -> None:
 
 
 _MARKS = st.sampled_from(
-    ["12: ", "[default3]:", "[rank3]:", "[1,3]<stdout>:", "node7: ", "(W pid=1, ip=10.0.0.2) ", "[pod/x/y] ", "2024-01-01T00:00:00Z stderr F ", "Mar  4 04:25:12 h k[1]: ", "x | "]
+    [
+        "12: ",
+        "[default3]:",
+        "[rank3]:",
+        "[1,3]<stdout>:",
+        "node7: ",
+        "(W pid=1, ip=10.0.0.2) ",
+        "[pod/x/y] ",
+        "2024-01-01T00:00:00Z stderr F ",
+        "Mar  4 04:25:12 h k[1]: ",
+        "x | ",
+    ]
 )
 
 
@@ -177,13 +202,19 @@ def test_any_text_is_split_to_a_suffix(parts: list[str]) -> None:
         assert splitter.split(line) == found
 
 
-@given(st.lists(_MARKS.filter(lambda m: not m.startswith(("12:", "node7", "x |"))), max_size=4), st.sampled_from(["", "12: ", "node7: "]))
+@given(
+    st.lists(_MARKS.filter(lambda m: not m.startswith(("12:", "node7", "x |"))), max_size=4),
+    st.sampled_from(["", "12: ", "node7: "]),
+)
 def test_nested_marks_come_off(marks: list[str], last: str) -> None:
     assert split_prefix("".join(marks) + last + NCCL).message == NCCL
 
 
 def test_speed() -> None:
-    lines = [f"12: gpu-a07:184233:{184310 + i % 8} [3] NCCL INFO Channel {i}/32 : 3[3] -> 4[4] via P2P/IPC" for i in range(20_000)]
+    lines = [
+        f"12: gpu-a07:184233:{184310 + i % 8} [3] NCCL INFO Channel {i}/32 : 3[3] -> 4[4] via P2P/IPC"
+        for i in range(20_000)
+    ]
     best = 1.0
     for _ in range(3):
         splitter = Splitter()

@@ -115,13 +115,18 @@ def test_folder_of_very_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_glob_and_order(tmp_path: Path) -> None:
     for name in ("b.log", "a.log", "c.txt"):
         (tmp_path / name).write_text(name + "\n")
-    assert [s.path for s in read_inputs([str(tmp_path / "*.log")])] == [str(tmp_path / "a.log"), str(tmp_path / "b.log")]
+    assert [s.path for s in read_inputs([str(tmp_path / "*.log")])] == [
+        str(tmp_path / "a.log"),
+        str(tmp_path / "b.log"),
+    ]
 
 
 def test_standard_input() -> None:
     assert texts(read_inputs(["-"], io.BytesIO(LOG.encode()))) == {STDIN: LOG.rstrip("\n")}
     assert texts(read_inputs(["-"], io.StringIO(LOG))) == {STDIN: LOG.rstrip("\n")}
-    assert list(texts(read_inputs(["-"], io.BytesIO(tar_of({"a/rank1.log": b"one\n"}, "w:gz"))))) == [f"{STDIN}/a/rank1.log"]
+    assert list(texts(read_inputs(["-"], io.BytesIO(tar_of({"a/rank1.log": b"one\n"}, "w:gz"))))) == [
+        f"{STDIN}/a/rank1.log"
+    ]
     sources = read_inputs(["-"], io.BytesIO())
     assert texts(sources) == {}
     with pytest.raises(UserError, match="empty"):
@@ -129,7 +134,9 @@ def test_standard_input() -> None:
 
 
 def test_pasted_text() -> None:
-    documents, record = read_text("message", "\x1b[31mHF_TOKEN=hf_abcdefghijklmnopqrstuvwxyzabcdefgh\x1b[0m\r\nnext \ud800\n")
+    documents, record = read_text(
+        "message", "\x1b[31mHF_TOKEN=hf_abcdefghijklmnopqrstuvwxyzabcdefgh\x1b[0m\r\nnext \ud800\n"
+    )
     assert documents[0].lines == ["HF_TOKEN=[redacted:token]", "next ?"]
     assert record.lines == 2
     assert read_text("message", "")[0] == []
@@ -163,7 +170,9 @@ def test_pipe(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
 def test_tar(tmp_path: Path, mode: str) -> None:
     path = tmp_path / "bundle.tar.x"
-    path.write_bytes(tar_of({"captures/gpu-07/dmesg": b"Xid 79\n", "logs/rank1.log": LOG.encode(), "logs/.hidden": b"x\n"}, mode))
+    path.write_bytes(
+        tar_of({"captures/gpu-07/dmesg": b"Xid 79\n", "logs/rank1.log": LOG.encode(), "logs/.hidden": b"x\n"}, mode)
+    )
     (source,) = read_inputs([path])
     documents = list(source.documents())
     assert [(d.name, d.host, d.rank) for d in documents] == [
@@ -198,7 +207,12 @@ def test_hostile_names_and_links(tmp_path: Path) -> None:
             info = tarfile.TarInfo(name)
             info.size = 2
             packed.addfile(info, io.BytesIO(b"x\n"))
-        for kind, name in ((tarfile.SYMTYPE, "link.log"), (tarfile.LNKTYPE, "hard.log"), (tarfile.CHRTYPE, "dev"), (tarfile.FIFOTYPE, "fifo")):
+        for kind, name in (
+            (tarfile.SYMTYPE, "link.log"),
+            (tarfile.LNKTYPE, "hard.log"),
+            (tarfile.CHRTYPE, "dev"),
+            (tarfile.FIFOTYPE, "fifo"),
+        ):
             info = tarfile.TarInfo(name)
             info.type, info.linkname = kind, "/etc/passwd"
             packed.addfile(info)
@@ -316,7 +330,9 @@ def test_permission_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "permission" in raised.value.message and "copy" in raised.value.hint
 
 
-@pytest.mark.parametrize(("data", "message"), [(b"", "empty"), (b"\n\n", None), (bytes(100), "empty"), (os.urandom(50_000), "binary")])
+@pytest.mark.parametrize(
+    ("data", "message"), [(b"", "empty"), (b"\n\n", None), (bytes(100), "empty"), (os.urandom(50_000), "binary")]
+)
 def test_nothing_to_read(tmp_path: Path, data: bytes, message: str | None) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(data)
@@ -364,7 +380,12 @@ def test_damaged_archives_never_fail(tmp_path: Path, data: bytes, flips: list[tu
 
 
 @settings(max_examples=100)
-@given(st.binary(max_size=300), st.sampled_from([b"", b"\x1f\x8b\x08\x00", b"BZh91AY&SY", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"PK\x05\x06"]))
+@given(
+    st.binary(max_size=300),
+    st.sampled_from(
+        [b"", b"\x1f\x8b\x08\x00", b"BZh91AY&SY", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"PK\x05\x06"]
+    ),
+)
 def test_any_bytes_after_any_mark(data: bytes, mark: bytes) -> None:
     for source in read_inputs(["-"], io.BytesIO(mark + data)):
         list(source.documents())

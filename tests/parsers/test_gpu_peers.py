@@ -41,16 +41,22 @@ def test_slow_rank_in_a_table() -> None:
 
 def test_slow_gpu_in_a_table_of_rates() -> None:
     rows = "\n".join(f"nodeA  {n}    1410    {t}" for n, t in enumerate((251.3, 252.0, 206.4, 250.8)))
-    assert values("host   gpu  sm_mhz  bf16 TFLOP/s\n" + rows, "rank.odd_compute") == ["host nodeA gpu 2: bf16 TFLOP/s 206.4 (peers 251.05)"]
+    assert values("host   gpu  sm_mhz  bf16 TFLOP/s\n" + rows, "rank.odd_compute") == [
+        "host nodeA gpu 2: bf16 TFLOP/s 206.4 (peers 251.05)"
+    ]
 
 
 def test_rank_and_value_in_pairs() -> None:
-    assert values("rank 0 711   rank 1 709   rank 2 838   rank 3 710   rank 4 712\n", "rank.odd_compute") == ["rank 2: 838 (peers 711)"]
+    assert values("rank 0 711   rank 1 709   rank 2 838   rank 3 710   rank 4 712\n", "rank.odd_compute") == [
+        "rank 2: 838 (peers 711)"
+    ]
     assert not values("rank 0 711   rank 1 709   rank 2 713   rank 3 710   rank 4 712\n", "rank.odd_compute")
 
 
 def test_megatron_straggler() -> None:
-    line = " timestamp: 2024-08-20 02:11:19 | MnRtt/Rnk: 8213.11ms/93 | MnEtpt/Rnk: {low}TF/44 | MxEtpt/Rnk: 524.02TF/93 |"
+    line = (
+        " timestamp: 2024-08-20 02:11:19 | MnRtt/Rnk: 8213.11ms/93 | MnEtpt/Rnk: {low}TF/44 | MxEtpt/Rnk: 524.02TF/93 |"
+    )
     assert values(line.format(low="371.10"), "rank.odd_compute") == ["rank 44: 371.10 TFLOP/s (best 524.02)"]
     assert not values(line.format(low="515.10"), "rank.odd_compute")
 
@@ -63,7 +69,9 @@ def test_straggler_scores() -> None:
 def test_nccl_topology_without_nvlink() -> None:
     text = "n1:40:71 [0] NCCL INFO === System : maxBw 24.0 totalBw 24.0 ===\nn1:40:71 [0] NCCL INFO + PCI[24.0] - GPU/0-7000 (0)\n{}n1:40:71 [0] NCCL INFO + PCI[24.0] - GPU/0-b000 (1)\nn1:40:71 [0] NCCL INFO ====================\n"
     assert values(text.format(""), "nccl.topo_no_nvlink") == [True]
-    assert values(text.format("n1:40:71 [0] NCCL INFO               + NVL[240.0] - NVS/0\n"), "nccl.topo_no_nvlink") == [False]
+    assert values(
+        text.format("n1:40:71 [0] NCCL INFO               + NVL[240.0] - NVS/0\n"), "nccl.topo_no_nvlink"
+    ) == [False]
 
 
 def test_nccl_topology_file_shows_a_slower_link() -> None:
@@ -78,7 +86,9 @@ def test_copies_between_host_and_gpus() -> None:
     assert values(text, "gpu.h2d_odd") == ["1.63 GB/s (peers 25.205 GB/s)"]
 
 
-@pytest.mark.parametrize(("runtime", "capability", "count"), [("10.1", "8.6", 1), ("11.1", "8.6", 0), ("11.0", "8.0", 0), ("11.4", "9.0", 1)])
+@pytest.mark.parametrize(
+    ("runtime", "capability", "count"), [("10.1", "8.6", 1), ("11.1", "8.6", 0), ("11.0", "8.0", 0), ("11.4", "9.0", 1)]
+)
 def test_runtime_older_than_gpu(runtime: str, capability: str, count: int) -> None:
     text = f"Successfully opened dynamic library libcudart.so.{runtime}\npciBusID: 0000:01:00.0 name: X computeCapability: {capability}\n"
     assert len(values(text, "gpu.arch_newer_than_cuda")) == count
@@ -127,9 +137,13 @@ DMON = "# gpu    pwr  gtemp  mtemp     sm    mem    enc    dec   mclk   pclk\n# 
 
 def test_clock_that_sinks_under_load() -> None:
     rows = [(229, 71, 100, 1695), (228, 78, 100, 1680), (180, 90, 100, 990), (170, 91, 100, 900)]
-    text = DMON + "".join(f"    2    {p}     {t}      -    {u}     60      0      0   7600   {c}\n" for p, t, u, c in rows)
+    text = DMON + "".join(
+        f"    2    {p}     {t}      -    {u}     60      0      0   7600   {c}\n" for p, t, u, c in rows
+    )
     assert [f.value for f in derived(text, "gpu.clock_sinks")] == ["1695 to 900 MHz"]
-    assert not derived(text.replace("   900\n", "   210\n").replace("-    100     60", "-      0     60"), "gpu.clock_sinks")
+    assert not derived(
+        text.replace("   900\n", "   210\n").replace("-    100     60", "-      0     60"), "gpu.clock_sinks"
+    )
 
 
 def test_application_clock_below_its_default() -> None:

@@ -152,7 +152,11 @@ def test_csv() -> None:
     facts = list(gpu_smi_csv.parse(Document("q.csv", text)))
     assert values(facts, "gpu.sm_clock_mhz") == {"0": 1410.0, "1": 765.0}
     assert values(facts, "gpu.power_w") == {"0": 388.12}
-    assert {(f.subject.name, f.value) for f in facts if f.key == "gpu.throttle"} == {("0", "sw_power_cap"), ("1", "hw_slowdown"), ("1", "hw_thermal")}
+    assert {(f.subject.name, f.value) for f in facts if f.key == "gpu.throttle"} == {
+        ("0", "sw_power_cap"),
+        ("1", "hw_slowdown"),
+        ("1", "hw_thermal"),
+    }
     assert values(facts, "gpu.lost") == {"2": "unknown-error"}
 
 
@@ -187,6 +191,16 @@ def test_dcgm() -> None:
 
 
 def test_garbage() -> None:
-    for text in ("", "|", "| 0 |||", "GPU 0:\nLink 0:", "GPU 00000001:00:00.0\n: :\n::", "index, name\n\x00,\n", "# gpu\n0", OLD[:400], PERFORMANCE[:700]):
+    for text in (
+        "",
+        "|",
+        "| 0 |||",
+        "GPU 0:\nLink 0:",
+        "GPU 00000001:00:00.0\n: :\n::",
+        "index, name\n\x00,\n",
+        "# gpu\n0",
+        OLD[:400],
+        PERFORMANCE[:700],
+    ):
         for parser in (gpu_smi_table, gpu_smi_q, gpu_smi_csv, gpu_nvlink, gpu_dcgm):
             list(parser.parse(Document("x.txt", text)))

@@ -49,7 +49,9 @@ def test_one_gpu_without_nvlink() -> None:
 def test_bridged_pairs_are_normal() -> None:
     rows = ["\t" + "\t".join(f"GPU{i}" for i in range(4))]
     for i in range(4):
-        rows.append(f"GPU{i}\t" + "\t".join(" X " if i == j else "NV12" if i // 2 == j // 2 else "SYS" for j in range(4)))
+        rows.append(
+            f"GPU{i}\t" + "\t".join(" X " if i == j else "NV12" if i // 2 == j // 2 else "SYS" for j in range(4))
+        )
     facts = found(gpu_topo, "\n".join(rows))
     assert "topo.nvlink_missing_pair" not in facts
     assert facts["topo.gpu_gpu"] == "SYS"
@@ -107,6 +109,13 @@ def test_acs_off_and_full_links() -> None:
 
 
 def test_garbage() -> None:
-    for text in ("GPU0", "GPU0 GPU1\nGPU0", "LnkSta: Speed", "ACSCtl:", "Matrix (GB/s) P2P=Enabled\n 0 1.0 x\n1 N/A", MATRIX[:90]):
+    for text in (
+        "GPU0",
+        "GPU0 GPU1\nGPU0",
+        "LnkSta: Speed",
+        "ACSCtl:",
+        "Matrix (GB/s) P2P=Enabled\n 0 1.0 x\n1 N/A",
+        MATRIX[:90],
+    ):
         for module in (gpu_topo, gpu_p2p_bandwidth, host_lspci):
             list(module.parse(Document("x.txt", text)))

@@ -43,7 +43,9 @@ def test_xid_classes() -> None:
 
 
 def test_sxid_is_not_an_xid() -> None:
-    facts = pairs(found(host_dmesg, "[77.2] nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 20034, Fatal, Link 30 LTSSM Fault Up"))
+    facts = pairs(
+        found(host_dmesg, "[77.2] nvidia-nvswitch0: SXid (PCI:0000:a9:00.0): 20034, Fatal, Link 30 LTSSM Fault Up")
+    )
     assert facts == {("gpu.sxid", 20034), ("gpu.sxid_fatal", True)}
 
 
@@ -53,11 +55,18 @@ def test_oom_of_a_control_group() -> None:
         "[9.9] Memory cgroup out of memory: Killed process 8123 (python3) total-vm:182733312kB, anon-rss:98231200kB, file-rss:0kB\n"
     )
     facts = pairs(found(host_dmesg, text))
-    assert {("kernel.oom", True), ("kernel.oom_scope", "memcg"), ("kernel.oom_process", "python3"), ("kernel.oom_rss_gb", 98.2)} <= facts
+    assert {
+        ("kernel.oom", True),
+        ("kernel.oom_scope", "memcg"),
+        ("kernel.oom_process", "python3"),
+        ("kernel.oom_rss_gb", 98.2),
+    } <= facts
 
 
 def test_oom_of_the_host() -> None:
-    facts = pairs(found(host_dmesg, "[9.9] Out of memory: Killed process 8123 (python3) total-vm:1kB, anon-rss:1000000kB"))
+    facts = pairs(
+        found(host_dmesg, "[9.9] Out of memory: Killed process 8123 (python3) total-vm:1kB, anon-rss:1000000kB")
+    )
     assert ("kernel.oom_scope", "global") in facts
 
 
@@ -79,11 +88,24 @@ def test_blocked_task(frame: str, where: str) -> None:
 
 
 def test_iommu() -> None:
-    assert ("kernel.iommu_fault", True) in pairs(found(host_dmesg, "[1.0] nvidia 0000:41:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0026 address=0xfe flags=0x0030]"))
-    assert ("kernel.iommu", "pt") in pairs(found(host_dmesg, "[0.0] iommu: Default domain type: Passthrough (set via kernel command line)"))
-    assert ("kernel.iommu", "on") in pairs(found(host_dmesg, "[0.0] Command line: BOOT_IMAGE=/vmlinuz ro intel_iommu=on"))
-    assert ("kernel.iommu", "pt") in pairs(found(host_dmesg, "[0.0] Command line: BOOT_IMAGE=/vmlinuz ro amd_iommu=on iommu=pt"))
-    assert ("kernel.iommu", "off") in pairs(found(host_dmesg, "[0.0] Command line: BOOT_IMAGE=/vmlinuz ro intel_iommu=off"))
+    assert ("kernel.iommu_fault", True) in pairs(
+        found(
+            host_dmesg,
+            "[1.0] nvidia 0000:41:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0026 address=0xfe flags=0x0030]",
+        )
+    )
+    assert ("kernel.iommu", "pt") in pairs(
+        found(host_dmesg, "[0.0] iommu: Default domain type: Passthrough (set via kernel command line)")
+    )
+    assert ("kernel.iommu", "on") in pairs(
+        found(host_dmesg, "[0.0] Command line: BOOT_IMAGE=/vmlinuz ro intel_iommu=on")
+    )
+    assert ("kernel.iommu", "pt") in pairs(
+        found(host_dmesg, "[0.0] Command line: BOOT_IMAGE=/vmlinuz ro amd_iommu=on iommu=pt")
+    )
+    assert ("kernel.iommu", "off") in pairs(
+        found(host_dmesg, "[0.0] Command line: BOOT_IMAGE=/vmlinuz ro intel_iommu=off")
+    )
 
 
 def test_other_lines() -> None:
@@ -95,7 +117,13 @@ def test_other_lines() -> None:
         "[1.4] nf_conntrack: nf_conntrack: table full, dropping packet\n"
     )
     facts = pairs(found(host_dmesg, text))
-    assert {("kernel.nic_down", "ens1f0np0"), ("kernel.lockup", "soft"), ("kernel.mce", "uncorrected"), ("kernel.aer", "corrected"), ("kernel.table_full", "conntrack")} <= facts
+    assert {
+        ("kernel.nic_down", "ens1f0np0"),
+        ("kernel.lockup", "soft"),
+        ("kernel.mce", "uncorrected"),
+        ("kernel.aer", "corrected"),
+        ("kernel.table_full", "conntrack"),
+    } <= facts
 
 
 @pytest.mark.parametrize(
@@ -107,7 +135,10 @@ def test_other_lines() -> None:
         ("RuntimeError: CUDA error: the provided PTX was compiled with an unsupported toolchain.", "driver-too-old"),
         ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.20 GiB.", "oom"),
         ("RuntimeError: CUDA error: invalid device ordinal", "invalid-ordinal"),
-        ("jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1 bytes.", "oom"),
+        (
+            "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1 bytes.",
+            "oom",
+        ),
         ("RuntimeError: No CUDA GPUs are available", "no-device"),
     ],
 )
@@ -117,16 +148,31 @@ def test_cuda_errors(text: str, name: str) -> None:
 
 
 def test_driver_mismatch() -> None:
-    facts = pairs(found(host_driver, "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 535.183\n"))
+    facts = pairs(
+        found(
+            host_driver, "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 535.183\n"
+        )
+    )
     assert {("driver.mismatch", True), ("driver.user_version", "535.183")} <= facts
-    facts = pairs(found(host_driver, "NVRM: API mismatch: the client has the version 550.54.15, but\nNVRM: this kernel module has the version 535.161.08.  Please"))
-    assert {("driver.mismatch", True), ("driver.user_version", "550.54.15"), ("driver.kernel_version", "535.161.08")} <= facts
+    facts = pairs(
+        found(
+            host_driver,
+            "NVRM: API mismatch: the client has the version 550.54.15, but\nNVRM: this kernel module has the version 535.161.08.  Please",
+        )
+    )
+    assert {
+        ("driver.mismatch", True),
+        ("driver.user_version", "550.54.15"),
+        ("driver.kernel_version", "535.161.08"),
+    } <= facts
 
 
 def test_fabric_manager() -> None:
     text = "● nvidia-fabricmanager.service - NVIDIA fabric manager service\n     Loaded: loaded (/lib; enabled)\n     Active: failed (Result: exit-code) since Mon 2025-09-01\n"
     assert ("fabric_manager", "failed") in pairs(found(host_driver, text))
-    assert ("fabric_manager", "active") in pairs(found(host_driver, text.replace("failed (Result: exit-code)", "active (running)")))
+    assert ("fabric_manager", "active") in pairs(
+        found(host_driver, text.replace("failed (Result: exit-code)", "active (running)"))
+    )
     line = "fabric manager NVIDIA GPU driver interface version 535.161.07 don't match with driver version 550.54.15. Please update"
     assert {("fabric_manager", "mismatch"), ("fabric_manager_version", "535.161.07")} <= pairs(found(host_driver, line))
 
@@ -139,12 +185,26 @@ def test_modules() -> None:
 
 
 def test_container_and_kernel_module() -> None:
-    assert ("container.has_infiniband", False) in pairs(found(host_driver, "ls: cannot access '/dev/infiniband': No such file or directory"))
-    facts = pairs(found(host_driver, "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build"))
+    assert ("container.has_infiniband", False) in pairs(
+        found(host_driver, "ls: cannot access '/dev/infiniband': No such file or directory")
+    )
+    facts = pairs(
+        found(host_driver, "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build")
+    )
     assert facts == {("driver.kernel_version", "580.95.05"), ("driver.open_module", True)}
 
 
 def test_garbage() -> None:
-    for text in ("", "NVRM: Xid (PCI:", "Xid (PCI:0000:4e:00): 99999999", "oom-kill:constraint=", "INFO: task :1 blocked for more than", "NVML", "CUDA error: ", "Active: \nfabricmanager", "\x00" * 50):
+    for text in (
+        "",
+        "NVRM: Xid (PCI:",
+        "Xid (PCI:0000:4e:00): 99999999",
+        "oom-kill:constraint=",
+        "INFO: task :1 blocked for more than",
+        "NVML",
+        "CUDA error: ",
+        "Active: \nfabricmanager",
+        "\x00" * 50,
+    ):
         for module in (host_dmesg, host_driver):
             found(module, text)

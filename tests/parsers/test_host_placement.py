@@ -37,18 +37,25 @@ def test_cpu_sets() -> None:
 
 
 def test_slurm_masks_by_local_rank() -> None:
-    text = "cpu-bind=MASK - n7, task  8  0 [22110]: mask 0xff set\ncpu-bind=MASK - n7, task  9  1 [22111]: mask 0xff00 set"
+    text = (
+        "cpu-bind=MASK - n7, task  8  0 [22110]: mask 0xff set\ncpu-bind=MASK - n7, task  9  1 [22111]: mask 0xff00 set"
+    )
     found = facts(host_placement, text)["cpu.local_rank_cpus"]
     assert [(f.subject.name, f.value) for f in found] == [("0", "0-7"), ("1", "8-15")]
 
 
 def test_container_cpus_and_kubelet() -> None:
-    found = facts(host_placement, "$ cat /sys/fs/cgroup/cpuset.cpus.effective\n24-39,72-87\ntopologyManagerPolicy: none")
+    found = facts(
+        host_placement, "$ cat /sys/fs/cgroup/cpuset.cpus.effective\n24-39,72-87\ntopologyManagerPolicy: none"
+    )
     assert found["cpu.allowed_list"][0].value == "24-39,72-87"
     assert found["numa.kubelet_policy"][0].value == "none"
 
 
-@pytest.mark.parametrize(("last", "one"), [("61770.64          1204.28        62974.92", True), ("1204.28          61770.64        62974.92", False)])
+@pytest.mark.parametrize(
+    ("last", "one"),
+    [("61770.64          1204.28        62974.92", True), ("1204.28          61770.64        62974.92", False)],
+)
 def test_memory_of_processes(last: str, one: bool) -> None:
     rows = "4012{} (python)                  61877.12           12.40        61889.52\n"
     text = "Per-node process memory usage (in MBs)\nPID                               Node 0          Node 1           Total\n"
@@ -69,8 +76,8 @@ def test_interrupts_of_the_nic(home: int, far: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "node"),
     [
-        ("case $SLURM_LOCALID in\n  0|1) NODE=0 ;;\n  2|3) NODE=0 ;;\nesac\nnumactl --cpunodebind=$NODE \"$@\"", "0"),
-        ("case $SLURM_LOCALID in\n  0|1) NODE=0 ;;\n  2|3) NODE=1 ;;\nesac\nnumactl --cpunodebind=$NODE \"$@\"", None),
+        ('case $SLURM_LOCALID in\n  0|1) NODE=0 ;;\n  2|3) NODE=0 ;;\nesac\nnumactl --cpunodebind=$NODE "$@"', "0"),
+        ('case $SLURM_LOCALID in\n  0|1) NODE=0 ;;\n  2|3) NODE=1 ;;\nesac\nnumactl --cpunodebind=$NODE "$@"', None),
         ("numactl --cpunodebind=0 --membind=0 torchrun --standalone --nproc_per_node=8 train.py", "0"),
         ("numactl --cpunodebind=0-1 torchrun --standalone --nproc_per_node=8 train.py", None),
         ("numactl --cpunodebind=0 --membind=0 torchrun --standalone --nproc_per_node=1 train.py", None),
@@ -130,7 +137,12 @@ def test_cpu_answers() -> None:
     warning = "UserWarning: This DataLoader will create 12 worker processes in total. Our suggested max number of worker in current system is 1, which is smaller"
     assert facts(host_cpu, warning)["cpu.affinity_count"][0].value == 1
     assert facts(host_cpu, " 64.0/64.0 CPU\n 4.0/4.0 GPU\n")["cpu.slots_used"][0].value == 1.0
-    assert facts(host_cpu, "   1,000,000      node-loads\n     789,200      node-load-misses  # 78.92%\n")["numa.miss_share"][0].value == 0.789
+    assert (
+        facts(host_cpu, "   1,000,000      node-loads\n     789,200      node-load-misses  # 78.92%\n")[
+            "numa.miss_share"
+        ][0].value
+        == 0.789
+    )
 
 
 def test_many_foreign_processes() -> None:
@@ -142,6 +154,15 @@ def test_many_foreign_processes() -> None:
 
 
 @pytest.mark.parametrize("module", [conntrack, gds_check, host_bench_binding, host_placement, os_noise])
-@pytest.mark.parametrize("text", ["", "numactl", "cpu-bind=MASK - n, task", "P:99 FWQ insert_failed= iommu_groups/ nf_conntrack_count\n\n1 2 3", "0x,\x00-,,"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "numactl",
+        "cpu-bind=MASK - n, task",
+        "P:99 FWQ insert_failed= iommu_groups/ nf_conntrack_count\n\n1 2 3",
+        "0x,\x00-,,",
+    ],
+)
 def test_garbage(module: ModuleType, text: str) -> None:
     list(module.parse(Document("x", text)))

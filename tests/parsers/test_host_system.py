@@ -18,7 +18,12 @@ def test_ulimit() -> None:
         "core file size              (blocks, -c) 0\nmax locked memory           (kbytes, -l) 65536\n"
         "open files                          (-n) 1024\nstack size                  (kbytes, -s) 8192\nmax user processes                  (-u) unlimited\n"
     )
-    assert found(host_limits, text) == {"limit.memlock_kb": 65536, "limit.nofile": 1024, "limit.stack_kb": 8192, "limit.nproc": -1}
+    assert found(host_limits, text) == {
+        "limit.memlock_kb": 65536,
+        "limit.nofile": 1024,
+        "limit.stack_kb": 8192,
+        "limit.nproc": -1,
+    }
 
 
 def test_single_ulimit() -> None:
@@ -33,22 +38,40 @@ def test_proc_limits_are_in_bytes() -> None:
 
 def test_control_group() -> None:
     text = "/sys/fs/cgroup/cpu.max: 800000 100000\n/sys/fs/cgroup/pids.max: max\nnr_periods 10000\nnr_throttled 4213\noom_kill 3\n"
-    assert found(host_limits, text) == {"cpu.quota_cores": 8.0, "limit.pids_max": -1, "cpu.throttled_pct": 42.1, "mem.cgroup_oom_kills": 3}
+    assert found(host_limits, text) == {
+        "cpu.quota_cores": 8.0,
+        "limit.pids_max": -1,
+        "cpu.throttled_pct": 42.1,
+        "mem.cgroup_oom_kills": 3,
+    }
 
 
 def test_ports_and_kernel() -> None:
     text = "net.ipv4.ip_local_port_range = 32768\t60999\nTCP:   31213 (estab 1213, closed 29800, orphaned 0, timewait 29790)\nkernel.numa_balancing = 1\n"
-    assert found(host_limits, text) == {"port.range_size": 28232, "port.tcp_sockets": 31213, "port.timewait": 29790, "kernel.numa_balancing": True}
+    assert found(host_limits, text) == {
+        "port.range_size": 28232,
+        "port.tcp_sockets": 31213,
+        "port.timewait": 29790,
+        "kernel.numa_balancing": True,
+    }
     assert found(host_limits, "BOOT_IMAGE=/boot/vmlinuz ro iommu=pt quiet\n")["kernel.iommu"] == "pt"
     assert found(host_limits, "BOOT_IMAGE=/boot/vmlinuz ro quiet\n")["kernel.iommu"] == "unset"
 
 
 @pytest.mark.parametrize(
     ("row", "megabytes"),
-    [("shm              64M   60M  4.0M  94% /dev/shm", 64.0), ("tmpfs           504G  1.2G  503G   1% /dev/shm", 516096.0), ("shm               65536 61440      4096  94% /dev/shm", 64.0)],
+    [
+        ("shm              64M   60M  4.0M  94% /dev/shm", 64.0),
+        ("tmpfs           504G  1.2G  503G   1% /dev/shm", 516096.0),
+        ("shm               65536 61440      4096  94% /dev/shm", 64.0),
+    ],
 )
 def test_shared_memory(row: str, megabytes: float) -> None:
-    head = "Filesystem     1K-blocks  Used Available Use% Mounted on" if "65536" in row else "Filesystem      Size  Used Avail Use% Mounted on"
+    head = (
+        "Filesystem     1K-blocks  Used Available Use% Mounted on"
+        if "65536" in row
+        else "Filesystem      Size  Used Avail Use% Mounted on"
+    )
     assert found(host_memory, f"{head}\n{row}\n")["shm_total_mb"] == megabytes
 
 
@@ -101,7 +124,13 @@ def test_affinity_dump_of_a_program() -> None:
 
 def test_lscpu() -> None:
     text = "CPU(s):                          256\nModel name:                      AMD EPYC 7763 64-Core Processor\nSocket(s):                       2\nNUMA node(s):                    8\nCPU max MHz:                     3529.0520\n"
-    assert found(host_cpu, text) == {"cpu.count": 256, "cpu": "AMD EPYC 7763 64-Core Processor", "cpu.sockets": 2, "cpu.numa_nodes": 8, "cpu.mhz_max": 3529.052}
+    assert found(host_cpu, text) == {
+        "cpu.count": 256,
+        "cpu": "AMD EPYC 7763 64-Core Processor",
+        "cpu.sockets": 2,
+        "cpu.numa_nodes": 8,
+        "cpu.mhz_max": 3529.052,
+    }
 
 
 def test_load_and_threads() -> None:
@@ -129,6 +158,19 @@ def test_processes() -> None:
 
 
 def test_garbage() -> None:
-    for text in ("", "Mem:", "total used\nMem: x y", "/dev/shm", "a 1% /", "PID COMMAND\n1", "affinity list: ", "affinity mask: zz", "ulimit -n\n-", "cpu.max max", "nr_throttled 4", PS[:150]):
+    for text in (
+        "",
+        "Mem:",
+        "total used\nMem: x y",
+        "/dev/shm",
+        "a 1% /",
+        "PID COMMAND\n1",
+        "affinity list: ",
+        "affinity mask: zz",
+        "ulimit -n\n-",
+        "cpu.max max",
+        "nr_throttled 4",
+        PS[:150],
+    ):
         for module in (host_limits, host_memory, host_cpu, host_proc):
             found(module, text, "affinity.txt")

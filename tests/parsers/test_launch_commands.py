@@ -45,9 +45,19 @@ def test_origin_is_the_first_line_of_the_command() -> None:
     [
         ("$ mpirun -np 16 -H a:8,b:8 -x NCCL_DEBUG python train.py", "mpirun", "launch.nnodes", 2),
         ("horovodrun -np 4 -H localhost:4 python train.py", "horovodrun", "launch.num_processes", 4),
-        ("accelerate launch --num_machines 2 --num_processes 16 --machine_rank 0 train.py", "accelerate", "launch.num_processes", 16),
+        (
+            "accelerate launch --num_machines 2 --num_processes 16 --machine_rank 0 train.py",
+            "accelerate",
+            "launch.num_processes",
+            16,
+        ),
         ("deepspeed --hostfile=hosts --master_port 29511 train.py", "deepspeed", "launch.master_port", "29511"),
-        ("python -m torch.distributed.launch --nproc_per_node=4 train.py", "torch.distributed.launch", "launch.nproc", 4),
+        (
+            "python -m torch.distributed.launch --nproc_per_node=4 train.py",
+            "torch.distributed.launch",
+            "launch.nproc",
+            4,
+        ),
         ("torchrun --standalone --nproc_per_node=8 train.py", "torchrun", "launch.standalone", True),
         ("torchrun --nnodes=1:4 --nproc_per_node=8 train.py", "torchrun", "launch.nnodes", 4),
         ("docker run --gpus all --shm-size=16g --network host image python a.py", "docker", "launch.shm_size_gb", 16.0),
@@ -97,7 +107,10 @@ def test_script_without_srun_starts_on_the_first_node_only() -> None:
     assert values(launch_script, text, "launch.memory_limit_gb") == [200.0]
 
 
-@pytest.mark.parametrize("command", ["srun torchrun --nnodes=2 --nproc_per_node=4 train.py", "mpirun -np 8 python train.py", 'srun bash -c "$CMD"'])
+@pytest.mark.parametrize(
+    "command",
+    ["srun torchrun --nnodes=2 --nproc_per_node=4 train.py", "mpirun -np 8 python train.py", 'srun bash -c "$CMD"'],
+)
 def test_script_that_starts_on_every_node(command: str) -> None:
     assert not values(launch_script, SBATCH.format(tasks=1, command=command), "launch.multi_node_without_srun")
 
@@ -123,7 +136,11 @@ def test_variables_of_the_task_in_the_batch_script(command: str, early: list[str
 
 
 def test_a_launcher_in_each_of_several_tasks() -> None:
-    assert values(launch_script, SBATCH.format(tasks=4, command="srun torchrun --nproc_per_node=4 t.py"), "launch.tasks_and_launcher") == [True]
+    assert values(
+        launch_script,
+        SBATCH.format(tasks=4, command="srun torchrun --nproc_per_node=4 t.py"),
+        "launch.tasks_and_launcher",
+    ) == [True]
     assert not values(launch_script, SBATCH.format(tasks=4, command="srun python t.py"), "launch.tasks_and_launcher")
 
 
@@ -153,7 +170,10 @@ def test_commented_settings_are_not_set() -> None:
 
 def test_dump_of_env_is_a_tools_output() -> None:
     dump = "HOME=/root\nNCCL_DEBUG=INFO\nNCCL_IB_TC=106\nPATH=/usr/bin\n"
-    assert {(f.key, f.origin.kind) for f in facts(launch_env, dump, "env.txt")} == {("env.NCCL_DEBUG", "tool"), ("env.NCCL_IB_TC", "tool")}
+    assert {(f.key, f.origin.kind) for f in facts(launch_env, dump, "env.txt")} == {
+        ("env.NCCL_DEBUG", "tool"),
+        ("env.NCCL_IB_TC", "tool"),
+    }
 
 
 JOB = """apiVersion: kubeflow.org/v1
@@ -192,6 +212,19 @@ def test_manifest_with_templates_is_read_by_lines() -> None:
 
 
 @pytest.mark.parametrize("module", [launch_command, launch_env, launch_manifest, launch_script])
-@pytest.mark.parametrize("text", ["\x00\xff", "apiVersion: [", "#SBATCH --nodes=", "#SBATCH", "export =", "torchrun '", "\\", "srun \\\n\\\n", "apiVersion: 1\nkind: 3\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\x00\xff",
+        "apiVersion: [",
+        "#SBATCH --nodes=",
+        "#SBATCH",
+        "export =",
+        "torchrun '",
+        "\\",
+        "srun \\\n\\\n",
+        "apiVersion: 1\nkind: 3\n",
+    ],
+)
 def test_garbage_is_no_error(module: object, text: str) -> None:
     facts(module, text)

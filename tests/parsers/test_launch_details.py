@@ -36,9 +36,17 @@ def test_tf_config_cut_off_gives_nothing() -> None:
 
 
 def test_accelerate_config() -> None:
-    text = "machine_rank: 1\nmain_process_ip: 192.168.1.5\nmain_process_port: 29501\nnum_machines: 2\nnum_processes: 8\n"
+    text = (
+        "machine_rank: 1\nmain_process_ip: 192.168.1.5\nmain_process_port: 29501\nnum_machines: 2\nnum_processes: 8\n"
+    )
     found = values(accelerate_config.parse(Document("acc.yaml", text)))
-    assert found == {"launch.nnodes": 2, "launch.num_processes": 8, "launch.node_rank": "1", "launch.master_addr": "192.168.1.5", "launch.master_port": "29501"}
+    assert found == {
+        "launch.nnodes": 2,
+        "launch.num_processes": 8,
+        "launch.node_rank": "1",
+        "launch.master_addr": "192.168.1.5",
+        "launch.master_port": "29501",
+    }
 
 
 def test_listening_ports_of_ss_netstat_and_lsof() -> None:
@@ -52,7 +60,9 @@ def test_listening_ports_of_ss_netstat_and_lsof() -> None:
 
 
 def test_revisions_belong_to_hosts() -> None:
-    text = "$ pdsh -w n[1-2] 'cd /opt/t && git rev-parse --short HEAD'\nn1: 8fd12ac\nn2: 3be90f1\n$ uptime\nn1: 1234567\n"
+    text = (
+        "$ pdsh -w n[1-2] 'cd /opt/t && git rev-parse --short HEAD'\nn1: 8fd12ac\nn2: 3be90f1\n$ uptime\nn1: 1234567\n"
+    )
     found = [(f.subject.name, f.value) for f in code_revisions.parse(Document("x", text))]
     assert found == [("n1", "HEAD 8fd12ac"), ("n2", "HEAD 3be90f1")]
 
@@ -65,10 +75,14 @@ def test_image_digests_belong_to_pods() -> None:
 
 def test_versions_under_headings_and_prompts_have_their_host() -> None:
     headings = "== ws1\n3.10.12 2.0.1+cu118 11.8\n== ws2\n3.8.10 1.12.1+cu113 11.3\n"
-    found = {f.subject.name: f.value for f in package_versions.parse(Document("v", headings)) if f.key == "torch_version"}
+    found = {
+        f.subject.name: f.value for f in package_versions.parse(Document("v", headings)) if f.key == "torch_version"
+    }
     assert found == {"ws1": "2.0.1+cu118", "ws2": "1.12.1+cu113"}
     prompts = "node1$ pip list | grep trl\ntrl           0.13.0\nnode2$ pip list | grep trl\ntrl           0.9.6\n"
-    listed = {f.subject.name: f.value for f in package_versions.parse(Document("v", prompts)) if f.key == "package.version"}
+    listed = {
+        f.subject.name: f.value for f in package_versions.parse(Document("v", prompts)) if f.key == "package.version"
+    }
     assert listed == {"node1": "trl 0.13.0", "node2": "trl 0.9.6"}
 
 
@@ -81,7 +95,10 @@ def test_commands_in_manifests_are_read_as_commands() -> None:
 
 
 def test_ray_address_is_the_meeting_point_of_a_worker() -> None:
-    assert values(launch_command.parse(Document("x", "ray start --address=10.0.0.2:6379\n")))["launch.rdzv_endpoint"] == "10.0.0.2:6379"
+    assert (
+        values(launch_command.parse(Document("x", "ray start --address=10.0.0.2:6379\n")))["launch.rdzv_endpoint"]
+        == "10.0.0.2:6379"
+    )
 
 
 def test_variables_of_one_role() -> None:

@@ -65,9 +65,21 @@ def test_torchrun_report() -> None:
 @pytest.mark.parametrize(
     ("text", "code", "signal"),
     [
-        ("E0813 05:53:02 api.py:826] failed (exitcode: -9) local_rank: 2 (pid: 9) of binary: /usr/bin/python", -9, "SIGKILL"),
-        ("[ERROR] [launch.py:321:sigkill_handler] ['python', '--local_rank=7'] exits with return code = -9", -9, "SIGKILL"),
-        ("mpirun noticed that process rank 5 with PID 0 on node gpu-a07 exited on signal 11 (Segmentation fault).", -11, "SIGSEGV"),
+        (
+            "E0813 05:53:02 api.py:826] failed (exitcode: -9) local_rank: 2 (pid: 9) of binary: /usr/bin/python",
+            -9,
+            "SIGKILL",
+        ),
+        (
+            "[ERROR] [launch.py:321:sigkill_handler] ['python', '--local_rank=7'] exits with return code = -9",
+            -9,
+            "SIGKILL",
+        ),
+        (
+            "mpirun noticed that process rank 5 with PID 0 on node gpu-a07 exited on signal 11 (Segmentation fault).",
+            -11,
+            "SIGSEGV",
+        ),
         ("torch.multiprocessing.spawn.ProcessExitedException: process 2 terminated with signal SIGBUS", -7, "SIGBUS"),
         ("srun: error: gpu-a07: task 56: Exited with exit code 137", -9, "SIGKILL"),
         ("srun: error: gpu-a07: task 56: Segmentation fault", -11, "SIGSEGV"),
@@ -110,7 +122,7 @@ def test_chain_names_the_first_exception() -> None:
     text = (
         "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nKeyError: 'labels'\n\n"
         "During handling of the above exception, another exception occurred:\n\n"
-        "Traceback (most recent call last):\n  File \"a.py\", line 3, in g\nRuntimeError: could not build batch\n"
+        'Traceback (most recent call last):\n  File "a.py", line 3, in g\nRuntimeError: could not build batch\n'
     )
     assert values(python_traceback, text, "python.exception") == ["KeyError: 'labels'"]
 
@@ -130,17 +142,28 @@ def test_chain_names_the_first_exception() -> None:
     ],
 )
 def test_kinds(line: str, kind: str) -> None:
-    assert values(python_traceback, f'Traceback (most recent call last):\n  File "a.py", line 1, in f\n{line}\n', "python.kind") == [kind]
+    assert values(
+        python_traceback, f'Traceback (most recent call last):\n  File "a.py", line 1, in f\n{line}\n', "python.kind"
+    ) == [kind]
 
 
 @pytest.mark.parametrize(
     ("text", "state"),
     [
-        ("slurmstepd: error: *** JOB 81234 ON gpu-a07 CANCELLED AT 2025-09-02T10:31:05 DUE TO TIME LIMIT ***", "TIMEOUT"),
+        (
+            "slurmstepd: error: *** JOB 81234 ON gpu-a07 CANCELLED AT 2025-09-02T10:31:05 DUE TO TIME LIMIT ***",
+            "TIMEOUT",
+        ),
         ("slurmstepd: error: *** STEP 81234.0 ON gpu-a07 CANCELLED AT 2025-09-02T10:31:05 ***", "CANCELLED"),
-        ("slurmstepd: error: *** JOB 81234 ON gpu-a07 CANCELLED AT 2025-09-02T10:31:05 DUE TO PREEMPTION ***", "PREEMPTED"),
+        (
+            "slurmstepd: error: *** JOB 81234 ON gpu-a07 CANCELLED AT 2025-09-02T10:31:05 DUE TO PREEMPTION ***",
+            "PREEMPTED",
+        ),
         ("srun: error: Node failure on gpu-a09", "NODE_FAIL"),
-        ("slurmstepd: error: Detected 1 oom_kill event in StepId=81234.0. Some of the step tasks have been OOM Killed.", "OUT_OF_MEMORY"),
+        (
+            "slurmstepd: error: Detected 1 oom_kill event in StepId=81234.0. Some of the step tasks have been OOM Killed.",
+            "OUT_OF_MEMORY",
+        ),
         ("81234.0          train  OUT_OF_ME+      0:125", "OUT_OF_MEMORY"),
         ("JobState=NODE_FAIL Reason=NodeDown Dependency=(null)", "NODE_FAIL"),
     ],
@@ -170,11 +193,31 @@ def test_pod_description() -> None:
 @pytest.mark.parametrize(
     ("text", "key", "value"),
     [
-        ("torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 8/16 clients joined.", "rdzv.joined", 8),
-        ("torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 8/16 clients joined.", "rdzv.expected", 16),
-        ("[W socket.cpp:601] [c10d] The client socket has failed to connect to [node1.local]:29500 (errno: 111 - Connection refused).", "store.waiting_for", "node1.local:29500"),
-        ("The client socket has timed out after 60s while trying to connect to (10.96.41.7, 2222).", "store.waiting_for", "10.96.41.7:2222"),
-        ("[W socket.cpp:464] [c10d] The server socket has failed to bind to [::]:29500 (errno: 98 - Address already in use).", "rdzv.port_taken", "29500"),
+        (
+            "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 8/16 clients joined.",
+            "rdzv.joined",
+            8,
+        ),
+        (
+            "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 8/16 clients joined.",
+            "rdzv.expected",
+            16,
+        ),
+        (
+            "[W socket.cpp:601] [c10d] The client socket has failed to connect to [node1.local]:29500 (errno: 111 - Connection refused).",
+            "store.waiting_for",
+            "node1.local:29500",
+        ),
+        (
+            "The client socket has timed out after 60s while trying to connect to (10.96.41.7, 2222).",
+            "store.waiting_for",
+            "10.96.41.7:2222",
+        ),
+        (
+            "[W socket.cpp:464] [c10d] The server socket has failed to bind to [::]:29500 (errno: 98 - Address already in use).",
+            "rdzv.port_taken",
+            "29500",
+        ),
         ("torch.distributed.elastic.rendezvous.api.RendezvousClosedError", "rdzv.error", "closed"),
         ("Initializing TorchBackend in DeepSpeed with backend nccl", "launch.backend_arg", "nccl"),
         ("bash: torchrun: command not found", "command_missing", "torchrun"),
@@ -208,7 +251,9 @@ def test_versions(text: str, key: str, value: Value) -> None:
 
 
 def test_two_nccl_packages() -> None:
-    assert values(package_versions, "nvidia-nccl-cu11==2.19.3\nnvidia-nccl-cu12==2.20.5\n", "torch.nccl_packages") == [2]
+    assert values(package_versions, "nvidia-nccl-cu11==2.19.3\nnvidia-nccl-cu12==2.20.5\n", "torch.nccl_packages") == [
+        2
+    ]
 
 
 @pytest.mark.parametrize(

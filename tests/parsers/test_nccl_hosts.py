@@ -27,7 +27,9 @@ def test_gpudirect_on_one_host_only() -> None:
 
 
 def test_a_host_with_both_kinds_of_channels_has_gpudirect() -> None:
-    assert about(channels(STAGED + STAGED.replace("NET/IB/0", "NET/IB/0/GDRDMA") + DIRECT), "nccl.gdr_missing_here") == []
+    assert (
+        about(channels(STAGED + STAGED.replace("NET/IB/0", "NET/IB/0/GDRDMA") + DIRECT), "nccl.gdr_missing_here") == []
+    )
 
 
 def test_processes_that_see_one_gpu_each() -> None:
@@ -50,7 +52,9 @@ def test_transports_that_differ() -> None:
     assert found["nccl.net_differs_kind"] == "plugin"
     found = derived("n1:1:9 [0] NCCL INFO Using network IB\nn2:1:9 [0] NCCL INFO Using network Socket\n")
     assert found["nccl.net_differs_kind"] == "socket"
-    assert "nccl.net_differs" not in derived("n1:1:9 [0] NCCL INFO Using network IB\nn2:1:9 [0] NCCL INFO Using network IB\n")
+    assert "nccl.net_differs" not in derived(
+        "n1:1:9 [0] NCCL INFO Using network IB\nn2:1:9 [0] NCCL INFO Using network IB\n"
+    )
 
 
 def test_settings_that_take_far_too_much() -> None:

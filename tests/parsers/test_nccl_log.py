@@ -71,10 +71,20 @@ NCCL version 2.2.12+cuda9.0
 
 @pytest.mark.parametrize(
     "mark",
-    ["", "3: ", "[1,3]<stdout>:", "[default3]:", "(RayTrainWorker pid=4021, ip=10.20.3.7) ", "[2026-02-11 10:15:42] ", "worker-0 | "],
+    [
+        "",
+        "3: ",
+        "[1,3]<stdout>:",
+        "[default3]:",
+        "(RayTrainWorker pid=4021, ip=10.20.3.7) ",
+        "[2026-02-11 10:15:42] ",
+        "worker-0 | ",
+    ],
 )
 def test_marks_of_launchers_are_skipped(mark: str) -> None:
-    assert facts(f"{mark}gpu-a07:184233:184310 [3] NCCL INFO Using network AWS Libfabric\n")["nccl.net"] == ["AWS Libfabric"]
+    assert facts(f"{mark}gpu-a07:184233:184310 [3] NCCL INFO Using network AWS Libfabric\n")["nccl.net"] == [
+        "AWS Libfabric"
+    ]
 
 
 def test_several_socket_interfaces() -> None:
@@ -107,9 +117,18 @@ def test_missing_plugin_is_no_failure() -> None:
 @pytest.mark.parametrize(
     ("line", "status"),
     [
-        ("transport/net_ib.cc:816 NCCL WARN NET/IB : Got completion with error 12, opcode 0, len 32633, vendor err 129", "12"),
-        ("transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer 10.20.3.11<44512> with status=5 opcode=1 len=0 vendor err 244", "5"),
-        ("transport/net_ib/p2p.cc:688 NCCL WARN NET/IB: Got completion from peer 10.20.3.11<44512> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) vendor_err=129 hca mlx5_2", "12"),
+        (
+            "transport/net_ib.cc:816 NCCL WARN NET/IB : Got completion with error 12, opcode 0, len 32633, vendor err 129",
+            "12",
+        ),
+        (
+            "transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer 10.20.3.11<44512> with status=5 opcode=1 len=0 vendor err 244",
+            "5",
+        ),
+        (
+            "transport/net_ib/p2p.cc:688 NCCL WARN NET/IB: Got completion from peer 10.20.3.11<44512> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) vendor_err=129 hca mlx5_2",
+            "12",
+        ),
     ],
 )
 def test_completion_errors(line: str, status: str) -> None:
@@ -120,8 +139,16 @@ def test_completion_errors(line: str, status: str) -> None:
     ("line", "error", "kind"),
     [
         ("NCCL INFO Call to connect returned Connection refused, retrying", "Connection refused", None),
-        ("include/socket.h:403 NCCL WARN Connect to fe80::5c13%veth9<38411> failed : Network is unreachable", "Network is unreachable", "link-local"),
-        ("NCCL INFO ncclOsSocketPollConnect: connect to 127.0.0.1<39211> returned Connection timed out, retrying (2/34) after sleep for 200 msec", "Connection timed out", "loopback"),
+        (
+            "include/socket.h:403 NCCL WARN Connect to fe80::5c13%veth9<38411> failed : Network is unreachable",
+            "Network is unreachable",
+            "link-local",
+        ),
+        (
+            "NCCL INFO ncclOsSocketPollConnect: connect to 127.0.0.1<39211> returned Connection timed out, retrying (2/34) after sleep for 200 msec",
+            "Connection timed out",
+            "loopback",
+        ),
     ],
 )
 def test_connect_errors(line: str, error: str, kind: str | None) -> None:
@@ -146,7 +173,16 @@ def test_interface_kinds(name: str, address: str, kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("address", "kind"),
-    [("127.0.1.1", "loopback"), ("::1", "loopback"), ("fe80::1", "link-local"), ("169.254.3.4", "link-local"), ("10.1.2.3", "private"), ("8.8.8.8", "public"), ("host", ""), ("::ffff:127.0.0.1", "loopback")],
+    [
+        ("127.0.1.1", "loopback"),
+        ("::1", "loopback"),
+        ("fe80::1", "link-local"),
+        ("169.254.3.4", "link-local"),
+        ("10.1.2.3", "private"),
+        ("8.8.8.8", "public"),
+        ("host", ""),
+        ("::ffff:127.0.0.1", "loopback"),
+    ],
 )
 def test_address_kinds(address: str, kind: str) -> None:
     assert address_kind(address) == kind
@@ -190,8 +226,12 @@ def test_staged_rdma_and_old_shared_memory() -> None:
 
 
 def test_gdr_lines() -> None:
-    assert facts("n1:5:9 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'\n", nccl_channels)["nccl.gdr_hca"] == [False]
-    assert "nccl.gdr_hca" not in facts("n1:5:9 [0] NCCL INFO NET/Socket : GPU Direct RDMA Disabled for HCA 0 'eth0'\n", nccl_channels)
+    assert facts("n1:5:9 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'\n", nccl_channels)[
+        "nccl.gdr_hca"
+    ] == [False]
+    assert "nccl.gdr_hca" not in facts(
+        "n1:5:9 [0] NCCL INFO NET/Socket : GPU Direct RDMA Disabled for HCA 0 'eth0'\n", nccl_channels
+    )
     far = "n1:5:9 [0] NCCL INFO GPU Direct RDMA Disabled for GPU 4b000 / HCA 0 (distance 7 > 4)\n"
     near = "n1:5:9 [0] NCCL INFO GPU Direct RDMA Enabled for GPU 4b000 / HCA 1 (distance 3 <= 4), read 1\n"
     assert facts(far, nccl_channels)["nccl.gdr_distance_off"] == [True]
@@ -222,7 +262,11 @@ def test_one_ranks_log_shows_no_missing_ranks() -> None:
 
 @pytest.mark.parametrize("module", [nccl_log, nccl_channels, nccl_init])
 def test_garbage_is_no_error(module: object) -> None:
-    text = (MODERN + CHANNELS)[:-40].replace(" ", "  ").replace(":", "::") + "\x00NCCL INFO \nNCCL WARN\nNCCL version 2.\n" + "NCCL INFO Channel 99 : via NET/"
+    text = (
+        (MODERN + CHANNELS)[:-40].replace(" ", "  ").replace(":", "::")
+        + "\x00NCCL INFO \nNCCL WARN\nNCCL version 2.\n"
+        + "NCCL INFO Channel 99 : via NET/"
+    )
     facts(text, module)
     for cut in range(0, 400, 7):
         facts((CHANNELS + MODERN)[cut : cut + 150], module)

@@ -55,11 +55,31 @@ def test_modern_table() -> None:
 @pytest.mark.parametrize(
     ("row", "size", "busbw"),
     [
-        ("        8             2   float     sum    77.80    0.00    0.00  2e-07    75.02    0.00    0.00  2e-07", 8, 0.0),
-        ("  1073741824     268435456     float     sum      -1   4478.2  239.77  449.57       0   4470.9  240.16  450.31       0", 1073741824, 450.31),
-        ("  1073741824     134217728     float    none      -1   2290.0  468.88  437.62       0   2301.0  466.64  435.53       0", 1073741824, 437.62),
-        ("   33554432       8388608     float            612.3   54.80   51.37   0e+00    610.0   55.00   51.57   0e+00", 33554432, 51.57),
-        ("  134217728      33554432  bfloat16     sum      -1  1.2e+03  111.8  195.7     N/A  1.3e+03  103.2  180.7     N/A", 134217728, 195.7),
+        (
+            "        8             2   float     sum    77.80    0.00    0.00  2e-07    75.02    0.00    0.00  2e-07",
+            8,
+            0.0,
+        ),
+        (
+            "  1073741824     268435456     float     sum      -1   4478.2  239.77  449.57       0   4470.9  240.16  450.31       0",
+            1073741824,
+            450.31,
+        ),
+        (
+            "  1073741824     134217728     float    none      -1   2290.0  468.88  437.62       0   2301.0  466.64  435.53       0",
+            1073741824,
+            437.62,
+        ),
+        (
+            "   33554432       8388608     float            612.3   54.80   51.37   0e+00    610.0   55.00   51.57   0e+00",
+            33554432,
+            51.57,
+        ),
+        (
+            "  134217728      33554432  bfloat16     sum      -1  1.2e+03  111.8  195.7     N/A  1.3e+03  103.2  180.7     N/A",
+            134217728,
+            195.7,
+        ),
     ],
 )
 def test_rows_of_all_versions(row: str, size: int, busbw: float) -> None:
@@ -68,13 +88,25 @@ def test_rows_of_all_versions(row: str, size: int, busbw: float) -> None:
     assert (found.size, found.busbw) == (size, busbw)
 
 
-@pytest.mark.parametrize("line", ["# Avg bus bandwidth    : 31.1", "step 12 loss 3 lr 0.1", "", "1073741824 float", "  8  2  float  sumkepler: Test CUDA failure"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# Avg bus bandwidth    : 31.1",
+        "step 12 loss 3 lr 0.1",
+        "",
+        "1073741824 float",
+        "  8  2  float  sumkepler: Test CUDA failure",
+    ],
+)
 def test_other_lines_are_no_rows(line: str) -> None:
     assert nccl_tests.read_row(line, 0) is None
 
 
 def test_mpirun_marks_and_two_runs() -> None:
-    slow = HEAD.replace("22203", "22501") + "  1073741824     268435456     float     sum      -1   153975    6.97    6.97       0   151787    7.07    7.07       0\n"
+    slow = (
+        HEAD.replace("22203", "22501")
+        + "  1073741824     268435456     float     sum      -1   153975    6.97    6.97       0   151787    7.07    7.07       0\n"
+    )
     text = "".join(f"[1,0]<stdout>:{line}\n" for line in (HEAD + ROWS + slow).splitlines())
     found = facts(text)
     assert found["nccl_tests.busbw_peak_gbs"] == [49.27, 7.07]
@@ -89,7 +121,10 @@ def test_hang_after_the_head() -> None:
 
 
 def test_bandwidth_that_falls_at_large_sizes() -> None:
-    rows = "".join(f"  {size}  {size // 4}  float  sum  -1  100.0  {bw}  {bw}  0  100.0  {bw}  {bw}  0\n" for size, bw in ((1 << 24, 40.0), (1 << 27, 44.0), (1 << 30, 12.0)))
+    rows = "".join(
+        f"  {size}  {size // 4}  float  sum  -1  100.0  {bw}  {bw}  0  100.0  {bw}  {bw}  0\n"
+        for size, bw in ((1 << 24, 40.0), (1 << 27, 44.0), (1 << 30, 12.0))
+    )
     found = facts(HEAD + rows)
     assert found["nccl_tests.drop_at_size"] == [True]
     assert found["nccl_tests.dip_ratio"] == [pytest.approx(0.273)]

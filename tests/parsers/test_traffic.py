@@ -31,7 +31,9 @@ PODS = """NAME          IMAGE                              NODE
 ft-master-0   nvcr.io/nvidia/pytorch:24.05-py3   gpu-1
 ft-worker-0   nvcr.io/nvidia/pytorch:23.10-py3   gpu-2
 """
-NLOAD = "Device ens1f0 [10.4.4.2] (1/3):\nIncoming:\nAvg: 3.10 GBit/s\nOutgoing:\nCurr: 17.91 GBit/s\nAvg: 17.64 GBit/s\n"
+NLOAD = (
+    "Device ens1f0 [10.4.4.2] (1/3):\nIncoming:\nAvg: 3.10 GBit/s\nOutgoing:\nCurr: 17.91 GBit/s\nAvg: 17.64 GBit/s\n"
+)
 MATRIX = """Unidirectional P2P=Disabled Bandwidth Matrix (GB/s)
    D\\D     0      1
      0 671.44  11.52
@@ -78,7 +80,11 @@ def derived(text: str, key: str) -> list[object]:
         (">>> torch.cuda.can_device_access_peer(0, 1)\nFalse\n", "gpu.p2p_no_access", ["GPU0-GPU1"]),
         ("CapEff:\t00000000a80425fb\n", "limit.ipc_lock", [False]),
         ("CapEff:\t000001ffffffffff\n", "limit.ipc_lock", [True]),
-        ("$ iperf -c 10.5.0.5 -P 16 | tail -1\n[SUM] 0.0000-10.0100 sec  91.2 GBytes  78.3 Gbits/sec\n", "net.iperf_streams", [16]),
+        (
+            "$ iperf -c 10.5.0.5 -P 16 | tail -1\n[SUM] 0.0000-10.0100 sec  91.2 GBytes  78.3 Gbits/sec\n",
+            "net.iperf_streams",
+            [16],
+        ),
         ("$ python -c 'import torch;print(torch.cuda.nccl.version())'\n(2, 18, 1)\n", "nccl_version", ["2.18.1"]),
     ],
 )
@@ -97,7 +103,12 @@ def test_share_of_busy_adapters() -> None:
 
 def test_counters_read_twice() -> None:
     path = "/sys/class/infiniband/{}/ports/1/counters/port_xmit_data:{}"
-    lines = [path.format("mlx5_0", 100), path.format("mlx5_1", 100), path.format("mlx5_0", 4_000_000_100), path.format("mlx5_1", 100)]
+    lines = [
+        path.format("mlx5_0", 100),
+        path.format("mlx5_1", 100),
+        path.format("mlx5_0", 4_000_000_100),
+        path.format("mlx5_1", 100),
+    ]
     assert derived("\n".join(lines), "nic.busy_share") == [0.5]
 
 
@@ -106,6 +117,9 @@ def test_runs_alike_say_nothing() -> None:
 
 
 def test_filter_share_follows_the_prefix_rule() -> None:
-    status = "".join(f"Infiniband device 'mlx5_{n}' port 1 status:\n\tstate:\t\t 4: ACTIVE\n\trate:\t\t 400 Gb/sec (4X NDR)\n" for n in (0, 1, 10, 2))
+    status = "".join(
+        f"Infiniband device 'mlx5_{n}' port 1 status:\n\tstate:\t\t 4: ACTIVE\n\trate:\t\t 400 Gb/sec (4X NDR)\n"
+        for n in (0, 1, 10, 2)
+    )
     assert derived(status + "NCCL INFO NCCL_IB_HCA set to mlx5_1\n", "nccl.hca_filter_share") == [0.5]
     assert derived(status + "NCCL INFO NCCL_IB_HCA set to =mlx5_1\n", "nccl.hca_filter_share") == [0.25]

@@ -23,7 +23,8 @@ def facts(text: str, name: str = "run.log") -> dict[str, object]:
 
 def test_missing_rank_zero_in_a_barrier_after_a_save() -> None:
     got = facts(
-        "100%|##########| 101/101 [1:54:39<00:00, 69.96s/it]\nINFO Saving checkpoint. This may take some time.\n" + "".join(timeout(r) for r in (1, 2, 3))
+        "100%|##########| 101/101 [1:54:39<00:00, 69.96s/it]\nINFO Saving checkpoint. This may take some time.\n"
+        + "".join(timeout(r) for r in (1, 2, 3))
     )
     assert got["watchdog.barrier_like"] is True
     assert got["watchdog.silent_ranks"] == "0"
@@ -33,7 +34,9 @@ def test_missing_rank_zero_in_a_barrier_after_a_save() -> None:
 
 
 def test_tokenising_on_the_line_of_the_timeout_itself() -> None:
-    got = facts("Running tokenizer on dataset:   9%|#    | 280000/2969526 [29:55<4:48:08, 155.57 examples/s]" + timeout(2))
+    got = facts(
+        "Running tokenizer on dataset:   9%|#    | 280000/2969526 [29:55<4:48:08, 155.57 examples/s]" + timeout(2)
+    )
     assert got["watchdog.last_phase"] == "data-load"
     assert got["progress.no_step"] is True
 
@@ -57,7 +60,10 @@ def test_the_same_place_on_all_ranks() -> None:
 
 
 def test_named_laggards() -> None:
-    assert facts(" - [2] finished collective #13, but didn't join collective #14 (count from 1)")["watchdog.lagging_ranks"] == "2"
+    assert (
+        facts(" - [2] finished collective #13, but didn't join collective #14 (count from 1)")["watchdog.lagging_ranks"]
+        == "2"
+    )
     assert facts("[Rank 0]: Ranks 1, 2 failed to pass monitoredBarrier in 30000 ms")["watchdog.lagging_ranks"] == "1,2"
 
 
@@ -101,11 +107,26 @@ Thread 211190 (active): "Thread-3"
     ("text", "where"),
     [
         (PY_SPY, "dataloader"),
-        ('Process 1: python\nThread 1 (active): "MainThread"\n    barrier (torch/distributed/distributed_c10d.py:2784)\n', "collective"),
-        ('Process 1: python\nThread 1 (active): "MainThread"\n    _save (torch/serialization.py:655)\n    save_checkpoint (train.py:10)\n', "checkpoint"),
-        ('Thread 0x00007f1c00 (most recent call first):\n  File "/usr/lib/python3.10/site-packages/torch/distributed/distributed_c10d.py", line 2784 in all_reduce\n', "collective"),
-        ("Thread 1 (LWP 40117) \"python3\":\n#0  0x00007fec9b630c50 in ?? () from lib/libcuda.so.1\n#12 0x00007fecdf7a56c8 in ncclLaunchKernel(ncclComm*, ncclKernelPlan*) ()\n", "collective"),
-        ('Process 1: python\nThread 1 (active): "MainThread"\n    compile_fx (torch/_inductor/compile_fx.py:100)\n', "compile"),
+        (
+            'Process 1: python\nThread 1 (active): "MainThread"\n    barrier (torch/distributed/distributed_c10d.py:2784)\n',
+            "collective",
+        ),
+        (
+            'Process 1: python\nThread 1 (active): "MainThread"\n    _save (torch/serialization.py:655)\n    save_checkpoint (train.py:10)\n',
+            "checkpoint",
+        ),
+        (
+            'Thread 0x00007f1c00 (most recent call first):\n  File "/usr/lib/python3.10/site-packages/torch/distributed/distributed_c10d.py", line 2784 in all_reduce\n',
+            "collective",
+        ),
+        (
+            'Thread 1 (LWP 40117) "python3":\n#0  0x00007fec9b630c50 in ?? () from lib/libcuda.so.1\n#12 0x00007fecdf7a56c8 in ncclLaunchKernel(ncclComm*, ncclKernelPlan*) ()\n',
+            "collective",
+        ),
+        (
+            'Process 1: python\nThread 1 (active): "MainThread"\n    compile_fx (torch/_inductor/compile_fx.py:100)\n',
+            "compile",
+        ),
     ],
 )
 def test_where_a_process_stands(text: str, where: str) -> None:
@@ -114,6 +135,17 @@ def test_where_a_process_stands(text: str, where: str) -> None:
 
 
 @pytest.mark.parametrize("module", [watchdog, stack_dump])
-@pytest.mark.parametrize("text", ["", "WorkNCCL(", "Detected mismatch between collectives on ranks.", "Thread", "#0  0x", "last enqueued work: -1", "[Rank 0]: Rank"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "WorkNCCL(",
+        "Detected mismatch between collectives on ranks.",
+        "Thread",
+        "#0  0x",
+        "last enqueued work: -1",
+        "[Rank 0]: Rank",
+    ],
+)
 def test_damaged_text_is_no_error(module: object, text: str) -> None:
     list(module.parse(Document("x.log", text)))  # type: ignore[attr-defined]

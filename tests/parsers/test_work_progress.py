@@ -39,17 +39,32 @@ def test_ranks_that_wait_unequally_are_noticed() -> None:
 @pytest.mark.parametrize(
     ("line", "seconds"),
     [
-        (" iteration {n}/ 500000 | consumed samples: 71447472 | elapsed time per iteration (ms): 10519.0 | learning rate: 4E-05 |", 10.519),
-        (" iteration {n}/ 500000 | consumed samples: 71447472 | elapsed time per iteration (s): 105.19 | learning rate: 4E-05 |", 105.19),
+        (
+            " iteration {n}/ 500000 | consumed samples: 71447472 | elapsed time per iteration (ms): 10519.0 | learning rate: 4E-05 |",
+            10.519,
+        ),
+        (
+            " iteration {n}/ 500000 | consumed samples: 71447472 | elapsed time per iteration (s): 105.19 | learning rate: 4E-05 |",
+            105.19,
+        ),
         ("iter {n}: loss 1.8702, time: 4377.60ms, speed: 1786 toks/s/device", 4.3776),
         ("iter {n}: loss 4.5, time 250.33ms, mfu 3.10%", 0.25033),
         ("step {n} | loss: 5.201 | dt: 123.45ms | tok/sec: 4200", 0.12345),
         ("steps: {n} loss: 10.9 iter time (s): 1.234 samples/sec: 12.97", 1.234),
         (" 46%|####6     | {n}/1250 [00:11<00:13, 5.00it/s, train_loss=0.697]", 0.2),
         ("1|101|Loss: 0.13: 99%|#########9| {n}/1010 [1:53:29<01:10, 70.02s/it]", 70.02),
-        ("Epoch 0:   1%| | 10/1000 [00:50<1:20:00, v_num=0, reduced_train_loss=7.1, global_step={n}.0, train_step_timing in s=4.71]", 4.71),
-        ("Train: 0 [  {n}/1251 (  4%)]  Loss: 6.92 (6.93)  Time: 0.362s, 2829.27/s  (0.411s, 2490.66/s)  LR: 1e-05  Data: 0.011 (0.060)", 0.362),
-        ("[06/01 12:00:00 d2.utils.events]:  eta: 1:00  iter: {n}  total_loss: 1.2  time: 0.5120  data_time: 0.0120  lr: 0.02", 0.512),
+        (
+            "Epoch 0:   1%| | 10/1000 [00:50<1:20:00, v_num=0, reduced_train_loss=7.1, global_step={n}.0, train_step_timing in s=4.71]",
+            4.71,
+        ),
+        (
+            "Train: 0 [  {n}/1251 (  4%)]  Loss: 6.92 (6.93)  Time: 0.362s, 2829.27/s  (0.411s, 2490.66/s)  LR: 1e-05  Data: 0.011 (0.060)",
+            0.362,
+        ),
+        (
+            "[06/01 12:00:00 d2.utils.events]:  eta: 1:00  iter: {n}  total_loss: 1.2  time: 0.5120  data_time: 0.0120  lr: 0.02",
+            0.512,
+        ),
     ],
 )
 def test_forms_of_a_timed_step(line: str, seconds: float) -> None:
@@ -80,14 +95,20 @@ def test_a_lasting_change_is_a_level_shift_and_noise_is_not() -> None:
 
 
 def test_rates_tell_the_course_but_no_seconds() -> None:
-    text = "\n".join(f"step: {n}  loss: 8.0  memory: 29.16GiB(36.87%)  tps: {'2,400' if n < 30 else '1,200'}  mfu: 14%" for n in range(60))
+    text = "\n".join(
+        f"step: {n}  loss: 8.0  memory: 29.16GiB(36.87%)  tps: {'2,400' if n < 30 else '1,200'}  mfu: 14%"
+        for n in range(60)
+    )
     got = facts(training_progress, text)
     assert got["step.level_shift"] == pytest.approx(2.0)
     assert "step.time_s" not in got
 
 
 def test_bars_of_side_tasks_are_no_steps() -> None:
-    assert facts(training_progress, "Running tokenizer on dataset:   3%|#     | 90/2969 [09:36<5:07:12, 156.24it/s]\n") == {}
+    assert (
+        facts(training_progress, "Running tokenizer on dataset:   3%|#     | 90/2969 [09:36<5:07:12, 156.24it/s]\n")
+        == {}
+    )
 
 
 def test_tf_benchmark_total_knows_its_gpus() -> None:
@@ -103,7 +124,12 @@ def test_timing_table_of_a_user() -> None:
 
 
 def test_checkpoint_time() -> None:
-    assert facts(throughput, "Finished saving the checkpoint (or staging if async is enabled)in 393.86 seconds.")["checkpoint.seconds"] == 393.86
+    assert (
+        facts(throughput, "Finished saving the checkpoint (or staging if async is enabled)in 393.86 seconds.")[
+            "checkpoint.seconds"
+        ]
+        == 393.86
+    )
 
 
 def test_horovod_stall() -> None:
@@ -134,6 +160,20 @@ def test_profile_tables() -> None:
 
 
 @pytest.mark.parametrize("module", [training_progress, throughput, horovod_stall, profile_table])
-@pytest.mark.parametrize("text", ["", "\n", "Epoch: [0][", "Time 1.0 (", "\x00\ufffd%|", "Missing ranks", "1: [", "Name Self CPU %", "| Action | Percentage %", "step 1 time s"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\n",
+        "Epoch: [0][",
+        "Time 1.0 (",
+        "\x00\ufffd%|",
+        "Missing ranks",
+        "1: [",
+        "Name Self CPU %",
+        "| Action | Percentage %",
+        "step 1 time s",
+    ],
+)
 def test_damaged_text_is_no_error(module: object, text: str) -> None:
     list(module.parse(Document("x.log", text)))  # type: ignore[attr-defined]

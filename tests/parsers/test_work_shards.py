@@ -17,7 +17,10 @@ def shards(text: str) -> list[int]:
 @pytest.mark.parametrize(
     ("text", "count"),
     [
-        ("set/a:\n-rw-r--r-- 1 ann ml 1073741824 Mar 14 18:40 part-000000.tar\n-rw-r--r-- 1 ann ml        90 Mar 14 18:41 index.json\n", [1]),
+        (
+            "set/a:\n-rw-r--r-- 1 ann ml 1073741824 Mar 14 18:40 part-000000.tar\n-rw-r--r-- 1 ann ml        90 Mar 14 18:41 index.json\n",
+            [1],
+        ),
         ("data/train:\nshard-000000.tar\nshard-000001.tar\n\ndata/valid:\nshard-000000.tar\n", [1]),
         ('urls = "s3://bucket/imagenet-train-{000000..000146}.tar"\n', [147]),
         ("train-00000-of-00004.parquet\n", [4]),
@@ -36,7 +39,10 @@ def test_shards_are_counted(text: str, count: list[int]) -> None:
 )
 def test_shards_against_readers(count: int, workers: int, fewer: bool | None, uneven: str | None) -> None:
     case = CaseFile()
-    case.add(Fact(k, v, Origin("stated")) for k, v in {"input.shards": count, "dataloader_workers": workers, "gpus_per_node": 2}.items())
+    case.add(
+        Fact(k, v, Origin("stated"))
+        for k, v in {"input.shards": count, "dataloader_workers": workers, "gpus_per_node": 2}.items()
+    )
     got = {f.key: f.value for f in derive(case)}
     assert got.get("input.fewer_shards") == fewer
     assert got.get("input.shards_uneven") == uneven
@@ -61,7 +67,10 @@ def test_estimator_pace_with_the_count_of_the_command_before() -> None:
         "$ CUDA_VISIBLE_DEVICES=0 python mnist_hvd.py\nINFO:tensorflow:global_step/sec: 140.2\n"
         "$ mpirun -np 4 python mnist_hvd.py\nINFO:tensorflow:global_step/sec: 60.5\n"
     )
-    assert [f.value for f in throughput.parse(Document("runs.log", text))] == ["1 gpus=140.2 steps", "4 gpus=60.5 steps"]
+    assert [f.value for f in throughput.parse(Document("runs.log", text))] == [
+        "1 gpus=140.2 steps",
+        "4 gpus=60.5 steps",
+    ]
 
 
 def test_megatron_time_of_a_save() -> None:
@@ -112,7 +121,10 @@ def test_fingerprints_on_a_line_each() -> None:
 def test_label_scan_is_a_phase_of_its_own() -> None:
     text = (
         "val: Scanning 'd/labels' images and labels... 910 found, 2 missing:  91%|#########1| 910/1000 [01:40<00:09, 9.10it/s]\n"
-        + "".join(f"[E ProcessGroupNCCL.cpp:474] [Rank {r}] Watchdog caught collective operation timeout: WorkNCCL(OpType=ALLREDUCE, Timeout(ms)=90000) ran for 90412 milliseconds before timing out.\n" for r in (1, 2, 3))
+        + "".join(
+            f"[E ProcessGroupNCCL.cpp:474] [Rank {r}] Watchdog caught collective operation timeout: WorkNCCL(OpType=ALLREDUCE, Timeout(ms)=90000) ran for 90412 milliseconds before timing out.\n"
+            for r in (1, 2, 3)
+        )
     )
     got = {f.key: f.value for f in watchdog.parse(Document("run.log", text))}
     assert got["watchdog.last_phase"] == "data-load"

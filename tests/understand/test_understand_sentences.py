@@ -165,7 +165,10 @@ def test_no_text_makes_it_fail(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["one node was reinstalled with torch 2.4, the others have 2.1", "In one machine I see 20 us latency, between nodes 300 us"],
+    [
+        "one node was reinstalled with torch 2.4, the others have 2.1",
+        "In one machine I see 20 us latency, between nodes 300 us",
+    ],
 )
 def test_one_host_among_several_is_not_the_job(text: str) -> None:
     assert "nodes" not in facts(text)

@@ -65,7 +65,10 @@ def test_a_text_without_trouble_has_no_symptom(text: str) -> None:
         ("Worker 3 was lost and the whole group was torn down.", "crash"),
         ("the pods are restarted again and again, last state OOMKilled", "crash"),
         ("Throughput looks like a saw tooth.", "jitter"),
-        ("Every ten minutes the whole job pauses for some seconds and then continues as if nothing had happened.", "jitter"),
+        (
+            "Every ten minutes the whole job pauses for some seconds and then continues as if nothing had happened.",
+            "jitter",
+        ),
         ("The same script needs anything between 400 and 900 ms per iteration.", "jitter"),
         ("Are 1.9 seconds per step reasonable for 7B on 8 A100?", "question"),
         ("Which of algbw and busbw do I compare with the data sheet?", "question"),
