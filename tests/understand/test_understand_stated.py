@@ -52,7 +52,7 @@ def test_known_keys_get_types(key: str, value: str, expected: dict[str, Value]) 
     [
         ("nodes", "abc", "nodes is a whole number"),
         ("nodes", "0", "nodes=2"),
-        ("gpus_per_node", "many", "'many'"),
+        ("gpus_per_node", "abc", "'abc'"),
         ("symptom", "purple", "slow, hang"),
     ],
 )
