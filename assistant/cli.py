@@ -72,7 +72,7 @@ def triage(
 ) -> None:
     """Diagnose from logs, scripts and tool output at once.
 
-    Exit status: 0 no problem found, 1 problem found, 2 unusable input or arguments, 3 nothing to go on.
+    Exit status: 0 no problem found, 1 problem found, 2 unusable input or arguments, 3 the evidence does not settle it.
 
         ncclinic triage train.log
 
@@ -132,7 +132,10 @@ def main() -> None:
     try:
         app()
     except UserError as error:
-        print(f"ncclinic: {error.message}", file=sys.stderr)
+        from assistant.intake.redact import redact
+        from assistant.safe_text import safe
+
+        print(f"ncclinic: {safe(redact(error.message))}", file=sys.stderr)
         if error.hint:
             print(f"  {error.hint}", file=sys.stderr)
         sys.exit(2)
@@ -141,6 +144,9 @@ def main() -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
+    except OSError as error:
+        print(f"ncclinic: {error.strerror or error}", file=sys.stderr)
+        sys.exit(2)
     except Exception as error:
         if strict():
             raise

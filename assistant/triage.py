@@ -16,6 +16,9 @@ from assistant.parsers import parse
 from assistant.understand import read_sentence, read_stated
 from knowledge.load import Knowledge
 
+SAID = 20_000
+"""Characters of one sentence that are read; more is handed over as a file."""
+
 
 def build(
     kb: Knowledge,
@@ -41,7 +44,7 @@ def build(
 
 def complete(case: CaseFile, kb: Knowledge, says: Iterable[str], stated: Iterable[tuple[str, str]]) -> CaseFile:
     """Adds what the user says and states to a case file of attachments, and all that follows."""
-    for sentence in map(typed, says):
+    for sentence in (typed(s)[:SAID] for s in says):
         case.says.append(sentence)
         case.sentences.append(sentence)
         case.add(read_sentence(sentence))

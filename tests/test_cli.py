@@ -148,3 +148,24 @@ def test_causes_are_listed_and_shown() -> None:
 
 def test_version() -> None:
     assert ncclinic("--version").stdout.decode().startswith("ncclinic ")
+
+
+@pytest.mark.parametrize(
+    "text", ["1" * 20_000, "\n" * 100_000 + "slow", "a=" * 20_000], ids=["digits", "newlines", "pairs"]
+)
+def test_endless_runs_in_a_sentence_do_not_cost_time(text: str) -> None:
+    done = ncclinic("triage", "--say", text)
+    assert done.returncode in (1, 3)
+
+
+def test_secrets_are_not_echoed() -> None:
+    token = "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"
+    for args in (
+        ["--fact", token],
+        ["--fact", f"nodes={token}"],
+        [f"{token}.log"],
+        ["--say", f"slow, token {token}", "--json"],
+    ):
+        done = ncclinic("triage", *args)
+        assert token.encode() not in done.stdout + done.stderr
+    assert b"s3cr3tP99" not in ncclinic("triage", "--json", "--say", "two nodes slow, my password is s3cr3tP99").stdout

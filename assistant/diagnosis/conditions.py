@@ -239,8 +239,17 @@ def _odd_ones(facts: list[Fact]) -> list[Fact]:
 
 
 #: Facts about the whole job whose value names ranks or hosts.
-_ABOUT_RANKS = re.compile(r"(?:^|[._])ranks?$")
-_ABOUT_HOSTS = re.compile(r"(?:^|[._])(?:hosts?|lost_node|nodes_named)$")
+_ABOUT_RANKS = frozenset(
+    (
+        "watchdog.silent_ranks",
+        "first_failure.rank",
+        "torchrun.root_rank",
+        "nccl.init_missing_ranks",
+        "fr.guilty_ranks",
+        "fr.missing_ranks",
+    )
+)
+_ABOUT_HOSTS = frozenset(("first_failure.host", "slurm.lost_node", "suspect_host"))
 
 
 def _fact_support(facts: list[Fact]) -> Support:
@@ -250,9 +259,9 @@ def _fact_support(facts: list[Fact]) -> Support:
             support.origins.append(fact.origin)
         if fact.subject.kind != "job":
             support.subjects.append((fact.subject.kind, fact.subject.name))
-        elif _ABOUT_RANKS.search(fact.key):
+        elif fact.key in _ABOUT_RANKS:
             support.subjects += [("rank", n) for n in re.findall(r"\d+", str(fact.value))[:64]]
-        elif _ABOUT_HOSTS.search(fact.key) and isinstance(fact.value, str):
+        elif fact.key in _ABOUT_HOSTS and isinstance(fact.value, str):
             support.subjects += [("host", n) for n in re.split(r"[,\s]+", fact.value)[:64] if n]
         elif fact.origin.host is not None and fact.origin.kind in ("log", "tool", "probe"):
             support.subjects.append(("host", fact.origin.host))

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from assistant.diagnosis.conditions import holds
 from assistant.diagnosis.contradictions import contradictions
 from assistant.diagnosis.next_step import NextStep, next_step
-from assistant.diagnosis.rank import Evidence, Ranked, rank
+from assistant.diagnosis.rank import WORDING, Evidence, Ranked, rank
 from assistant.diagnosis.template import fill_template
 from assistant.facts import RELIABILITY, CaseFile, Fact, Input, Origin
 from knowledge.load import Knowledge
@@ -21,6 +21,9 @@ Verdict = Literal["problem", "healthy", "inconclusive"]
 
 SURE = 0.5
 """From this probability on a cause makes the verdict `problem`."""
+
+TOLD = 0.5
+"""Likeness of the wording below this is counted and not told."""
 
 SHOWN = 5
 """Causes listed at most; never fewer than three, so that the runners-up are seen."""
@@ -112,7 +115,7 @@ def diagnose(case: CaseFile, kb: Knowledge, asked: frozenset[str] = frozenset())
     health = next((r for r in ranked if r.id == "healthy"), None)
     others = [r for r in ranked if r.id != "healthy"]
     verdict = _verdict(case, others, health)
-    chosen = [r for r in others if r.evidence][:SHOWN]
+    chosen = [r for r in others if any(e.weight > 0 for e in r.evidence)][:SHOWN]
     chosen = [r for i, r in enumerate(chosen) if i < 3 or r.probability >= 0.02]
     findings = [_finding(r, case, kb, names) for r in chosen] if case.says or case.facts or case.hits else []
     return Diagnosis(
@@ -149,7 +152,9 @@ def placeholders(case: CaseFile, kb: Knowledge) -> dict[str, str]:
 
 def _finding(item: Ranked, case: CaseFile, kb: Knowledge, names: dict[str, str]) -> Finding:
     cause = kb.causes[item.id]
-    supporting = sorted((e for e in item.evidence if e.weight > 0), key=lambda e: -e.weight)
+    supporting = sorted(
+        (e for e in item.evidence if e.weight > 0 and (e.rule != WORDING or e.weight >= TOLD)), key=lambda e: -e.weight
+    )
     place = _place(supporting)
     local = dict(names)
     if place.hosts and len(place.hosts) <= 4:
@@ -162,7 +167,7 @@ def _finding(item: Ranked, case: CaseFile, kb: Knowledge, names: dict[str, str])
         item.probability,
         place,
         supporting,
-        [e for e in item.evidence if e.weight < 0],
+        [e for e in item.evidence if e.weight < 0 and e.rule != WORDING],
         fixes,
         cause["explanation"],
         [
@@ -188,8 +193,8 @@ def _fix(fix: dict[str, Any], names: dict[str, str]) -> FixOffer:
         [filled(c) for c in fix.get("commands", ())],
         fix["gain"],
         filled(fix["verify"]),
-        fix["risk"],
-        fix["undo"],
+        filled(fix["risk"]),
+        filled(fix["undo"]),
         fix.get("hides"),
     )
 
@@ -223,7 +228,7 @@ def _ruled_out(ranked: list[Ranked], shown: set[str], kb: Knowledge) -> list[Rul
     for item in ranked:
         if item.id in shown or item.id == "healthy":
             continue
-        against = sorted((e for e in item.evidence if e.weight <= -1.5), key=lambda e: e.weight)
+        against = sorted((e for e in item.evidence if e.weight <= -1.5 and e.rule != WORDING), key=lambda e: e.weight)
         if against:
             out.append(RuledOut(item.id, kb.causes[item.id]["title"], against[0].text))
         elif item.stepped_back_for in shown:

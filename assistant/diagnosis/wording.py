@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,7 +40,13 @@ def wording(sentences: list[str], model: Words) -> dict[str, Wording]:
     return {
         cause: Wording(
             min(max(TRUST * (share + even), LOWEST), HIGHEST),
-            tuple(term.replace("_", " ") for _, term in sorted(parts.get(cause, ()), key=lambda x: (-x[0], x[1]))[:5]),
+            _words(parts.get(cause, ())),
         )
         for cause, share in shares.items()
     }
+
+
+def _words(parts: Iterable[tuple[float, str]]) -> tuple[str, ...]:
+    """The words that speak most for a cause: those that a reader can make sense of."""
+    ordered = [term for _, term in sorted(parts, key=lambda x: (-x[0], x[1])) if "#" not in term and len(term) > 3]
+    return tuple(term.replace("_", " ") for term in ordered[:5])

@@ -98,13 +98,13 @@ def test_echo_of_the_shell() -> None:
 
 
 TRACE = """[rank3]: Traceback (most recent call last):
-[rank3]:   File "/work/train.py", line 71, in main
+[rank3]:   File "/srv/train.py", line 71, in main
 [rank3]:     loss = step(batch)
 [rank3]:   File "/opt/lib/python3.10/site-packages/x/y.py", line 9, in step
 [rank3]:     raise ValueError("bad shape")
 [rank3]: ValueError: bad shape
 [rank0]: Traceback (most recent call last):
-[rank0]:   File "/work/train.py", line 70, in main
+[rank0]:   File "/srv/train.py", line 70, in main
 [rank0]: torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1970, remote process exited
 """
 
@@ -115,7 +115,7 @@ def test_exception_of_the_program_and_its_echo() -> None:
     assert [(f.value, f.subject.name) for f in own] == [("ValueError: bad shape", "3")]
     echo = [f for f in got if f.key == "python.echo"]
     assert [f.subject.name for f in echo] == ["0"]
-    assert [f.value for f in got if f.key == "python.frame"] == ["/work/train.py:71 in main"]
+    assert [f.value for f in got if f.key == "python.frame"] == ["/srv/train.py:71 in main"]
 
 
 def test_chain_names_the_first_exception() -> None:
