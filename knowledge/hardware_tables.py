@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from knowledge.load import ROOT
@@ -160,6 +160,7 @@ _GPU_NAMES = (
 )  # fmt: skip
 
 
+@lru_cache(maxsize=1024)
 def find_gpu(name: str) -> Gpu | None:
     """The model that a stated or printed name means."""
     words = _words(name)
