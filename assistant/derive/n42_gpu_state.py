@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 
 from assistant.facts import CaseFile, Fact, Origin
 from knowledge.hardware_tables import find_gpu
 
+Numbers = Callable[[str], dict[tuple[str | None, str], list[Fact]]]
+"""Measured values of each GPU for a key, by file."""
+
 
 def derive(case: CaseFile) -> Iterable[Fact]:
-    yield from _sinking(case)
-    yield from _application_clock(case)
-    yield from _low_clock(case)
-    yield from _power(case)
+    numbers = cache(partial(_numbers, case))
+    yield from _sinking(numbers)
+    yield from _application_clock(numbers)
+    yield from _low_clock(numbers)
+    yield from _power(case, numbers)
     yield from _links(case)
 
 
@@ -34,10 +39,10 @@ def _numbers(case: CaseFile, key: str) -> dict[tuple[str | None, str], list[Fact
     return found
 
 
-def _sinking(case: CaseFile) -> Iterator[Fact]:
+def _sinking(numbers: Numbers) -> Iterator[Fact]:
     """The clock at the end is far below that of the beginning, while the GPU is busy all the time."""
-    utils = _numbers(case, "gpu.util")
-    for gpu, facts in _numbers(case, "gpu.sm_clock_mhz").items():
+    utils = numbers("gpu.util")
+    for gpu, facts in numbers("gpu.sm_clock_mhz").items():
         clocks = [float(f.value) for f in facts]
         busy = [float(f.value) for f in utils.get(gpu, [])]
         if len(clocks) >= 4 and busy and min(busy) >= 70 and max(clocks[-2:]) < 0.85 * max(clocks[:2]):
@@ -49,27 +54,27 @@ def _sinking(case: CaseFile) -> Iterator[Fact]:
             )
 
 
-def _application_clock(case: CaseFile) -> Iterator[Fact]:
-    defaults = _numbers(case, "gpu.app_clock_default_mhz")
-    for gpu, facts in _numbers(case, "gpu.app_clock_mhz").items():
+def _application_clock(numbers: Numbers) -> Iterator[Fact]:
+    defaults = numbers("gpu.app_clock_default_mhz")
+    for gpu, facts in numbers("gpu.app_clock_mhz").items():
         default = defaults.get(gpu)
         if default and float(facts[0].value) < 0.9 * float(default[0].value):
             yield Fact("gpu.clock_below_max", True, _derived(facts[0].origin), facts[0].subject)
 
 
-def _low_clock(case: CaseFile) -> Iterator[Fact]:
+def _low_clock(numbers: Numbers) -> Iterator[Fact]:
     """Under full load at less than three quarters of the largest clock."""
-    tops, utils = _numbers(case, "gpu.sm_clock_max_mhz"), _numbers(case, "gpu.util")
-    for gpu, facts in _numbers(case, "gpu.sm_clock_mhz").items():
+    tops, utils = numbers("gpu.sm_clock_max_mhz"), numbers("gpu.util")
+    for gpu, facts in numbers("gpu.sm_clock_mhz").items():
         top, util = tops.get(gpu), utils.get(gpu)
         if top and util and float(util[0].value) >= 80 and float(facts[0].value) < 0.75 * float(top[0].value):
             yield Fact("gpu.clock_below_max", True, _derived(facts[0].origin), facts[0].subject)
 
 
-def _power(case: CaseFile) -> Iterator[Fact]:
+def _power(case: CaseFile, numbers: Numbers) -> Iterator[Fact]:
     names = {f.subject.name: str(f.value) for f in case.about("gpu.name") if f.subject.kind == "gpu"}
     stated = case.best("gpu")
-    for (_, name), facts in _numbers(case, "gpu.power_cap_w").items():
+    for (_, name), facts in numbers("gpu.power_cap_w").items():
         named = names.get(name) or (str(stated.value) if stated else "")
         model = find_gpu(named) if named and not re.search(r"(?i)laptop|mobile|max-?q", named) else None
         tdp = model.tdp_w if model else None
