@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from assistant.derive.n60_launch import _fact
 from assistant.diagnosis.origin import ended_well
-from assistant.facts import CaseFile, Fact
+from assistant.facts import CaseFile, Fact, Origin
 
 _HUNG = ("kernel.hung_task", "proc.state_d", "stack.all_in_collective")
 #: Facts that show a slow job, with the least value that does.
@@ -23,6 +23,30 @@ _SLOW = {
 
 
 def derive(case: CaseFile) -> Iterable[Fact]:
+    found = list(_from_outcome(case))
+    yield from found or _from_signs(case)
+
+
+def _from_outcome(case: CaseFile) -> Iterable[Fact]:
+    """A failure tells of a crash, a figure far below what it should be of slowness."""
+    if case.value("symptom") is not None or case.value("run.succeeded") is True:
+        return
+    if case.about("kernel.hung_task") or case.about("proc.state_d"):  # a blocked process is of a hang
+        return
+    failures = case.about("failures.count")
+    if any(isinstance(f.value, int) and f.value > 0 for f in failures) or case.about("python.exception"):
+        yield Fact("symptom", "crash", Origin("derived"))
+        return
+    share = case.value("nccl_tests.share_of_expected")
+    if case.about("nic.tx_gbps") or case.about("net.observed_gbps"):
+        yield Fact("symptom", "slow", Origin("derived"))
+        return
+    ratios = [case.value("nccl_tests.versions_ratio"), case.value("setting.gain")]
+    if (isinstance(share, int | float) and share < 0.7) or any(r is not None for r in ratios):
+        yield Fact("symptom", "slow", Origin("derived"))
+
+
+def _from_signs(case: CaseFile) -> Iterable[Fact]:
     if case.about("symptom") or ended_well(case):
         return
     hung = [f for key in _HUNG for f in case.about(key)]

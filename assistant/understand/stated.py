@@ -91,7 +91,7 @@ def _worth_reading(name: str, value: str) -> bool:
 
 
 #: Answers that are no number and not wrong either; they stay as words.
-VAGUE = r"\b(?:several|many|multiple|various|few|some|dozens?|hundreds?|thousands?|unknown|varies|various|any|all|more than|depends|not (?:sure|known))\b"
+VAGUE = r"\b(?:several|many|multiple|various|few|some|dozens?|hundreds?|thousands?|unknown|varies|any|all|more than|depends|not (?:sure|known))\b"
 
 
 def _count(name: str, value: str) -> Iterator[Found]:
