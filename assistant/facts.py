@@ -75,6 +75,28 @@ class Hit:
 
 
 @dataclass(slots=True)
+class Places:
+    """Where one value of a fact was seen: ranks and hosts that the lines name, how often, and its first facts."""
+
+    first: Fact
+    ranks: set[int] = field(default_factory=set)
+    hosts: set[str] = field(default_factory=set)
+    count: int = 0
+
+    def add(self, fact: Fact) -> None:
+        self.count += fact.count
+        rank, host = fact.origin.rank, fact.origin.host
+        if fact.subject.kind == "rank" and fact.subject.name.isdecimal():
+            rank = int(fact.subject.name)
+        elif fact.subject.kind == "host":
+            host = fact.subject.name
+        if rank is not None:
+            self.ranks.add(rank)
+        if host:
+            self.hosts.add(host)
+
+
+@dataclass(slots=True)
 class Input:
     """One thing the user handed over, for the report of what was read."""
 
@@ -110,6 +132,19 @@ class CaseFile:
                 self._index.setdefault(fact.key, []).append(fact)
             self._indexed = len(self.facts)
         return self._index.get(key, [])
+
+    def spread(self, key: str) -> dict[Value, Places]:
+        """The values of this key that logs, tools, probes and settings showed, with all ranks and hosts that have each.
+
+        For comparison of ranks and hosts; `about` may keep only some of many facts that are equal."""
+        found: dict[Value, Places] = {}
+        for fact in self.about(key):
+            if fact.origin.kind in ("config", "log", "tool", "probe"):
+                places = found.get(fact.value)
+                if places is None:
+                    places = found[fact.value] = Places(fact)
+                places.add(fact)
+        return found
 
     def keys(self) -> Iterator[str]:
         self.about("")
