@@ -86,6 +86,34 @@ def triage(
 
 
 @app.command()
+def anonymize(
+    paths: Annotated[
+        list[str] | None, typer.Argument(metavar="PATH...", help="Files, folders, archives, or - for standard input.")
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o", "--output", metavar="OUT", help="A folder, an archive (.tar.gz, .tgz, .zip), or a file for one text."
+        ),
+    ] = None,
+    map_file: Annotated[
+        str | None, typer.Option("--map", metavar="FILE", help="Write which name became which; keep it to yourself.")
+    ] = None,
+    keep_hosts: Annotated[bool, typer.Option("--keep-hosts", help="Leave the names of hosts as they are.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write over what exists.")] = False,
+) -> None:
+    """Copy logs without names, addresses and secrets, for showing them in public; the diagnosis stays the same.
+
+    ncclinic anonymize logs/ -o public.tar.gz
+
+    dmesg | ncclinic anonymize -
+    """
+    from assistant.commands.anonymize import anonymize as run
+
+    raise typer.Exit(run(paths or [], output, map_file, keep_hosts, force))
+
+
+@app.command()
 def causes(
     cause: Annotated[str | None, typer.Argument(help="Show this cause whole.")] = None,
     as_json: Json = False,
@@ -123,6 +151,18 @@ def knowledge_learn() -> None:
     except ImportError:
         raise UserError("scikit-learn is needed to learn", "pip install 'ncclinic[words]'") from None
     print(f"wrote {FILE}", file=sys.stderr)
+
+
+@knowledge_app.command("sources")
+def knowledge_sources(
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write the page to FILE.")
+    ] = None,
+) -> None:
+    """List every source that is read, with its versions and facts (docs/sources.md is made by this)."""
+    from assistant.commands.sources import show
+
+    raise typer.Exit(show(output))
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ A *case file* is all that is known in one session; the diagnosis is a pure funct
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 Value = str | int | float | bool
@@ -59,6 +59,10 @@ class Fact:
     count: int = 1
 
 
+#: Lines kept for each signature; further ones are only counted.
+SAMPLES = 24
+
+
 @dataclass(slots=True)
 class Hit:
     """A signature found in the attachments: how often, where first, and a bounded number of samples."""
@@ -68,32 +72,68 @@ class Hit:
     samples: list[Origin] = field(default_factory=list)
     fields: list[dict[str, str]] = field(default_factory=list)
     """Named groups of each sample, parallel to `samples`."""
+    ranks: set[int] = field(default_factory=set)
+    hosts: set[str] = field(default_factory=set)
+    """All ranks and hosts on whose lines it stands."""
+
+    def copy(self) -> Hit:
+        """A copy that can be added to without a change of this one."""
+        return replace(
+            self, samples=list(self.samples), fields=list(self.fields), ranks=set(self.ranks), hosts=set(self.hosts)
+        )
+
+    def join(self, other: Hit) -> None:
+        """Adds what was found of the same signature in another text."""
+        room = max(0, SAMPLES - len(self.samples))
+        self.count += other.count
+        self.samples += other.samples[:room]
+        self.fields += other.fields[:room]
+        self.ranks |= other.ranks
+        self.hosts |= other.hosts
+
+    def seen(self, rank: int | None, host: str | None) -> None:
+        if rank is not None:
+            self.ranks.add(rank)
+        if host:
+            self.hosts.add(host)
 
     @property
     def first(self) -> Origin:
         return self.samples[0]
 
 
+#: Facts that are equal (key and value) of which a case file keeps the facts themselves; of further ones, only the places.
+EQUAL = 64
+_MEASURED = frozenset(("config", "log", "tool", "probe"))
+
+
 @dataclass(slots=True)
 class Places:
-    """Where one value of a fact was seen: ranks and hosts that the lines name, how often, and its first facts."""
+    """Where one value of a fact was seen: ranks and hosts that the lines name, how often, and its first fact."""
 
     first: Fact
     ranks: set[int] = field(default_factory=set)
     hosts: set[str] = field(default_factory=set)
     count: int = 0
+    kept: int = 0
+    """How many of the facts themselves the case file has."""
 
     def add(self, fact: Fact) -> None:
         self.count += fact.count
-        rank, host = fact.origin.rank, fact.origin.host
-        if fact.subject.kind == "rank" and fact.subject.name.isdecimal():
-            rank = int(fact.subject.name)
-        elif fact.subject.kind == "host":
-            host = fact.subject.name
+        subject, rank, host = fact.subject, fact.origin.rank, fact.origin.host
+        if subject.kind == "rank" and subject.name.isdecimal():
+            rank = int(subject.name)
+        elif subject.kind == "host":
+            host = subject.name
         if rank is not None:
             self.ranks.add(rank)
         if host:
             self.hosts.add(host)
+
+    def join(self, other: Places) -> None:
+        self.count += other.count
+        self.ranks |= other.ranks
+        self.hosts |= other.hosts
 
 
 @dataclass(slots=True)
@@ -105,6 +145,8 @@ class Input:
     lines: int
     kind: str
     notes: list[str] = field(default_factory=list)
+    dropped: dict[int, int] = field(default_factory=dict)
+    """Occurrences of the scanner's needles, by index, on lines of a large text that were counted and not kept."""
 
 
 @dataclass(slots=True)
@@ -119,11 +161,59 @@ class CaseFile:
     """What the user wrote in sentences: `says` without stated facts and answers."""
     candidates: frozenset[str] | None = None
     """Patterns of `says` conditions that may match what was said; None: not looked for, any may."""
+    _spread: dict[str, dict[Value, Places]] = field(default_factory=dict, repr=False)
     _index: dict[str, list[Fact]] = field(default_factory=dict, repr=False)
     _indexed: int = field(default=0, repr=False)
 
+    def __post_init__(self) -> None:
+        if self.facts and not self._spread:
+            facts, self.facts = self.facts, []
+            self.add(facts)
+
     def add(self, facts: Iterable[Fact]) -> None:
-        self.facts.extend(facts)
+        """Adds facts. Of many that logs and tools tell equally, only the places of all are kept (see `spread`)."""
+        for fact in facts:
+            if fact.origin.kind in _MEASURED:
+                places = self._places(fact)
+                places.add(fact)
+                if places.kept >= EQUAL:
+                    continue
+                places.kept += 1
+            self.facts.append(fact)
+
+    def _places(self, fact: Fact) -> Places:
+        values = self._spread.get(fact.key)
+        if values is None:
+            values = self._spread[fact.key] = {}
+        places = values.get(fact.value)
+        if places is None:
+            places = values[fact.value] = Places(fact)
+        return places
+
+    def join(self, other: CaseFile) -> None:
+        """Adds what another case file of the same job has: facts, hits and inputs."""
+        for fact in other.facts:
+            if fact.origin.kind in _MEASURED:
+                places = self._places(fact)
+                if places.kept >= EQUAL:
+                    continue
+                places.kept += 1
+            self.facts.append(fact)
+        for key, values in other._spread.items():
+            mine = self._spread[key]
+            for value, places in values.items():
+                mine[value].join(places)
+        for name, hit in other.hits.items():
+            known = self.hits.get(name)
+            if known is None:
+                self.hits[name] = hit.copy()
+            else:
+                known.join(hit)
+        self.inputs += other.inputs
+
+    def working_copy(self) -> CaseFile:
+        """The same, to which more facts can be added without a change of this one."""
+        return replace(self, facts=list(self.facts), _index={}, _indexed=0)
 
     def about(self, key: str) -> list[Fact]:
         """All facts with this key, in the order they came."""
@@ -136,15 +226,8 @@ class CaseFile:
     def spread(self, key: str) -> dict[Value, Places]:
         """The values of this key that logs, tools, probes and settings showed, with all ranks and hosts that have each.
 
-        For comparison of ranks and hosts; `about` may keep only some of many facts that are equal."""
-        found: dict[Value, Places] = {}
-        for fact in self.about(key):
-            if fact.origin.kind in ("config", "log", "tool", "probe"):
-                places = found.get(fact.value)
-                if places is None:
-                    places = found[fact.value] = Places(fact)
-                places.add(fact)
-        return found
+        For comparison of ranks and hosts; `about` has only some of many facts that are equal."""
+        return self._spread.get(key, {})
 
     def keys(self) -> Iterator[str]:
         self.about("")

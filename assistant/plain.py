@@ -26,6 +26,12 @@ GREETING = "Tell me what is wrong, or /attach PATH of a log. /help shows what el
 PROMPT = "> "
 PASTE_PAUSE = 0.05
 """Lines that follow each other faster than this (s) on a terminal were pasted."""
+LONGEST = 64 << 10
+"""Characters of a line that are read; the rest of it is passed over."""
+BLOCK = 4 << 20
+"""Characters of lines that are gathered into one message."""
+ENDLESS = 256 << 20
+"""Characters without the end of the line after which the input counts as ended."""
 
 
 def attached(path: str) -> list[Attached]:
@@ -84,11 +90,15 @@ class PlainChat:
             if line is None:
                 return
             block = [line]
-            while self._lines.more_at_once() and (self.prompt or _continues(block, self._lines.peek())):
+            size = len(line)
+            while (
+                size < BLOCK and self._lines.more_at_once() and (self.prompt or _continues(block, self._lines.peek()))
+            ):
                 following = self._lines.next()
                 if following is None:
                     break
                 block.append(following)
+                size += len(following) + 1
             message = "\n".join(block).strip()
             if message:
                 yield message
@@ -132,6 +142,8 @@ class _Lines:
         self._source = source
         self._next: str | None = None
         self._ended = False
+        self._within = False
+        """The last line was cut: its rest is still to be passed over."""
         self._terminal = source.isatty()
 
     def next(self) -> str | None:
@@ -149,18 +161,33 @@ class _Lines:
         """Whether another line is there without waiting; a pipe is read on."""
         if self._next is not None:
             return True
-        if self._ended:
+        if self._ended or self._within:
             return False
         return _ready(self._source) if self._terminal else True
 
     def _read(self) -> str | None:
         if self._ended:
             return None
-        line = self._source.readline()
+        if self._within and not self._pass_over():
+            self._ended = True
+            return None
+        line = self._source.readline(LONGEST)
         if not line:
             self._ended = True
             return None
+        self._within = len(line) >= LONGEST and not line.endswith("\n")
         return safe(line.rstrip("\r\n"))
+
+    def _pass_over(self) -> bool:
+        """Reads to the end of the line that was cut. False where there is none."""
+        for _ in range(ENDLESS // LONGEST):
+            rest = self._source.readline(LONGEST)
+            if not rest:
+                return False
+            if rest.endswith("\n"):
+                self._within = False
+                return True
+        return False
 
 
 def _ready(source: TextIO) -> bool:

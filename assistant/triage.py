@@ -7,12 +7,11 @@ from collections.abc import Iterable
 
 from assistant.errors import UserError
 from assistant.facts import JOB, CaseFile, Fact, Input, Origin, Subject, Value
+from assistant.gather import add_document, gather
 from assistant.intake.document import Document
 from assistant.intake.read import read_inputs, require_text
 from assistant.intake.redact import typed
-from assistant.intake.scan import scanner_for
-from assistant.intake.source import Source
-from assistant.parsers import parse
+from assistant.progress import bar
 from assistant.understand import read_sentence, read_stated
 from knowledge.load import Knowledge
 
@@ -62,26 +61,6 @@ def complete(case: CaseFile, kb: Knowledge, says: Iterable[str], stated: Iterabl
     return case
 
 
-def add_document(case: CaseFile, kb: Knowledge, document: Document) -> list[str]:
-    """Scans and parses one text into the case file. Returns the names of the sources recognised in it."""
-    scanner_for(kb.fingerprint).scan(document, case.hits)
-    facts, kinds = parse(document)
-    case.add(facts)
-    return kinds
-
-
-def add_source(case: CaseFile, kb: Knowledge, source: Source) -> None:
-    """Reads one input to its end into the case file, chunk by chunk."""
-    kinds: dict[str, list[str]] = {}
-    for document in source.documents():
-        known = kinds.setdefault(document.name, [])
-        known += [kind for kind in add_document(case, kb, document) if kind not in known]
-    for record in source.inputs:
-        if kinds.get(record.path):
-            record.kind = ", ".join(kinds[record.path])
-        case.inputs.append(record)
-
-
 def finish(case: CaseFile, kb: Knowledge) -> None:
     """Adds what follows from the facts together (see `assistant.derive`)."""
     from assistant.derive import derive
@@ -96,10 +75,9 @@ def triage_paths(
     kb: Knowledge, paths: Iterable[str], *, says: Iterable[str] = (), stated: Iterable[tuple[str, str]] = ()
 ) -> CaseFile:
     """The case file of files, folders, archives or standard input (-). Raises UserError where nothing can be read."""
-    case = CaseFile()
     sources = read_inputs(list(paths), sys.stdin.buffer)
-    for source in sources:
-        add_source(case, kb, source)
+    with bar("reading", sum(source.size for source in sources)) as progress:
+        case = gather(kb, sources, progress)
     if sources:
         require_text(sources)
     return complete(case, kb, says, stated)

@@ -5,7 +5,7 @@ A mistake is reported as `file: entry: what is wrong`. Also run by the tests, on
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ def references(full: dict[str, dict[str, dict[str, Any]]]) -> Iterator[str]:
                 if not known:
                     yield f"{where}: no signature {name!r}"
             key = leaf.get("fact")
-            if key and key not in vocabulary and not key.startswith("env."):
+            if key and not known_key(key, vocabulary):
                 yield f"{where}: the fact {key!r} is not in knowledge/vocabulary"
 
     for cause in causes.values():
@@ -53,3 +53,12 @@ def references(full: dict[str, dict[str, dict[str, Any]]]) -> Iterator[str]:
 def full_base(root: Path = ROOT) -> tuple[dict[str, dict[str, dict[str, Any]]], list[str]]:
     problems: list[str] = []
     return load_full(root, problems), problems
+
+
+def known_key(key: str, vocabulary: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether a fact of this key can be: it stands in the vocabulary, or follows from the comparison of one that does."""
+    kind, _, of = key.partition(".")
+    alike = {"odd": "equal", "outlier": "similar"}.get(kind)
+    if alike and of != "env" and key not in vocabulary:
+        return of in vocabulary and vocabulary[of].get("alike") == alike
+    return key in vocabulary or kind == "env" or key == "odd.env"

@@ -271,6 +271,10 @@ class VocabularyEntry(Model):
     unit: str = ""
     subject: str = "job"
     means: Text
+    alike: Literal["", "equal", "similar"] = ""
+    """What it should be on the hosts and ranks of one job: the same value, or figures that lie close together."""
+    called: str = ""
+    """What a sentence calls it (for `alike`)."""
 
 
 class Placeholder(Model):

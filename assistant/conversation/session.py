@@ -11,7 +11,8 @@ from functools import lru_cache
 
 from assistant.facts import JOB, CaseFile, Fact, Input, Origin, Value
 from assistant.intake.document import Document
-from assistant.triage import add_document, finish
+from assistant.gather import add_document
+from assistant.triage import finish
 from assistant.understand import read_sentence
 from assistant.understand.symptom import scores
 from assistant.understand.text import regex
@@ -172,16 +173,10 @@ class Session:
             lines = len(event.text.splitlines())
             known.inputs.append(Input(event.name, size, lines, ", ".join(kinds) or "text", list(event.notes)))
             self._read[event] = known
-        case.add(known.facts)
+        inputs, known.inputs = known.inputs, []
+        case.join(known)
+        known.inputs = inputs
         _join(case.inputs, known.inputs[0])
-        for name, hit in known.hits.items():
-            mine = case.hits.get(name)
-            if mine is None:
-                case.hits[name] = replace(hit, samples=list(hit.samples), fields=list(hit.fields))
-            else:
-                mine.count += hit.count
-                mine.samples += hit.samples
-                mine.fields += hit.fields
 
 
 def _join(inputs: list[Input], part: Input) -> None:

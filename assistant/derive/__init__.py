@@ -21,7 +21,7 @@ def _modules() -> list[str]:
 
 def derive(case: CaseFile) -> list[Fact]:
     """All derived facts. `case` itself is left as it is."""
-    work = CaseFile(list(case.facts), case.hits, case.says, case.inputs, case.sentences)
+    work = case.working_copy()
     new: list[Fact] = []
     for name in _modules():
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from assistant.derive._setup import fabric, several_nodes
 from assistant.facts import JOB, CaseFile, Fact, Origin, Value
 from knowledge.hardware_tables import find_host
 from knowledge.settings_table import settings
@@ -25,6 +26,10 @@ _BY_HOST = (
     "NCCL_HOSTID",
     "NCCL_CONF_FILE",
 )
+
+
+#: Settings that take RDMA out, which is right where there is none.
+_RDMA_SETTINGS = ("NCCL_IB_DISABLE", "NCCL_NET", "NCCL_NET_PLUGIN", "NCCL_NET_GDR_LEVEL", "FI_PROVIDER")
 
 
 def derive(case: CaseFile) -> Iterable[Fact]:
@@ -136,6 +141,11 @@ def _versions(case: CaseFile) -> Iterator[Fact]:
 def _settings(case: CaseFile) -> Iterator[Fact]:
     known = settings()
     version = case.value("nccl_version")
+    network = fabric(case)
+    no_rdma = (network is not None and network.value == "tcp") or several_nodes(case) is False
+    harmless = _RDMA_SETTINGS if no_rdma else ()
+    if case.about("setup.consumer_gpu"):
+        harmless = (*harmless, "NCCL_P2P_DISABLE")
     for key in sorted(k for k in [*case.keys()] if k.startswith("env.")):
         name = key[4:]
         setting = known.get(name)
@@ -147,7 +157,7 @@ def _settings(case: CaseFile) -> Iterator[Fact]:
             if value in seen or "$" in value or not value:
                 continue
             seen.add(value)
-            if setting.flag(value) is not None:
+            if setting.flag(value) is not None and name not in harmless:
                 yield _derived("nccl.env_harmful", f"{name}={value}", fact)
             elif not setting.is_valid(value):
                 yield _derived("nccl.env_invalid", f"{name}={value}", fact)
@@ -205,6 +215,6 @@ def _memory_setting(case: CaseFile) -> Iterator[Fact]:
     for name, most in _GREEDY.items():
         for fact in case.about(f"env.{name}"):
             value = str(fact.value).strip("\"' ")
-            if value.isdigit() and int(value) >= most:
+            if value.isdecimal() and int(value) >= most:
                 yield _derived("nccl.env_greedy", f"{name}={value}", fact)
                 break

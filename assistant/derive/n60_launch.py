@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from assistant.derive._launches import Launches, Place
 from assistant.facts import JOB, CaseFile, Fact, Origin, Subject, Value
 from assistant.parsers._shell import integer
 
@@ -91,6 +92,7 @@ def _endpoint(case: CaseFile) -> Iterator[Fact]:
         for key in ("launch.rdzv_endpoint", "launch.master_addr", "env.MASTER_ADDR", "store.waiting_for")
         for f in case.about(key)
     ]
+    facts.sort(key=lambda f: str(f.value) not in (f.origin.quote or ""))  # where it is set, not where it is used
     kinds: dict[str, Fact] = {}
     for fact in facts:
         if str(fact.value).strip():
@@ -116,7 +118,8 @@ def _node_rank(case: CaseFile) -> Iterator[Fact]:
     ranks = [f for f in case.about("launch.node_rank") if integer(str(f.value)) is not None]
     uses = case.best("launch.uses_srun")
     everywhere = uses is not None and uses.value is True
-    by_place: dict[tuple[str | None, int | None], str] = {(f.origin.file, f.origin.line): str(f.value) for f in ranks}
+    place = Launches(case).place
+    by_place = {place(f): str(f.value) for f in ranks}
     values = list(by_place.values())
     if ranks and (
         (everywhere and len(set(values)) == 1)
@@ -127,14 +130,9 @@ def _node_rank(case: CaseFile) -> Iterator[Fact]:
 
 def _commands_differ(case: CaseFile) -> Iterator[Fact]:
     """Commands of the nodes of one job (several nodes, different node ranks) that name different meeting points."""
-    several = {
-        (f.origin.file, f.origin.line) for f in case.about("launch.nnodes") if isinstance(f.value, int) and f.value > 1
-    }
-    ranks = {
-        (f.origin.file, f.origin.line): str(f.value)
-        for f in case.about("launch.node_rank")
-        if integer(str(f.value)) is not None
-    }
+    place = Launches(case).place
+    several = {place(f) for f in case.about("launch.nnodes") if isinstance(f.value, int) and f.value > 1}
+    ranks = {place(f): str(f.value) for f in case.about("launch.node_rank") if integer(str(f.value)) is not None}
     places = [p for p in ranks if p in several]
     if len({ranks[p] for p in places}) < 2:
         return
@@ -144,7 +142,7 @@ def _commands_differ(case: CaseFile) -> Iterator[Fact]:
         ("launch.rdzv_endpoint", "endpoint"),
         ("launch.rdzv_id", "run id"),
     ):
-        found = {(f.origin.file, f.origin.line): f for f in case.about(key) if "$" not in str(f.value)}
+        found = {place(f): f for f in case.about(key) if "$" not in str(f.value)}
         values = {str(found[p].value) for p in places if p in found}
         if len(values) > 1:
             yield _fact("launch.endpoint_differs", name, next(found[p].origin for p in places if p in found))
@@ -184,16 +182,15 @@ def _variables(case: CaseFile) -> Iterator[Fact]:
 
 def _ports(case: CaseFile) -> Iterator[Fact]:
     """A port used by several launches that are not one job: one-node launches of different programs."""
-    places: dict[str, dict[tuple[str | None, int | None], Fact]] = {}
-    commands = {(f.origin.file, f.origin.line): str(f.value) for f in case.about("launch.command")}
-    one_node = {
-        (f.origin.file, f.origin.line) for f in case.about("launch.nnodes") if isinstance(f.value, int) and f.value > 1
-    }
+    places: dict[str, dict[Place, Fact]] = {}
+    place_of = Launches(case).place
+    commands = {place_of(f): str(f.value) for f in case.about("launch.command")}
+    several = {place_of(f) for f in case.about("launch.nnodes") if isinstance(f.value, int) and f.value > 1}
     ports = [*case.about("launch.master_port"), *case.about("launch.rdzv_endpoint")]
     for fact in ports:
-        place = (fact.origin.file, fact.origin.line)
+        place = place_of(fact)
         port = str(fact.value).rsplit(":", 1)[-1]
-        if port.isdigit() and place in commands and place not in one_node:
+        if port.isdigit() and place in commands and place not in several:
             places.setdefault(port, {})[place] = fact
     for port, found in places.items():
         if len({commands[p] for p in found}) > 1:

@@ -87,7 +87,7 @@ def _hit_support(hits: Iterable[Hit]) -> Support:
             support.fields = {**hit.fields[0], **support.fields}
         for origin, fields in zip(hit.samples, hit.fields, strict=True):
             named = [(kind, fields[group]) for group, kind in _NAMED.items() if fields.get(group)]
-            support.subjects += [(kind, name) for kind, name in named if kind != "rank" or name.isdigit()]
+            support.subjects += [(kind, name) for kind, name in named if kind != "rank" or name.isdecimal()]
             kinds = {kind for kind, _ in named}
             if origin.rank is not None and "rank" not in kinds:
                 support.subjects.append(("rank", str(origin.rank)))
@@ -259,6 +259,8 @@ def _fact_support(facts: list[Fact]) -> Support:
             support.origins.append(fact.origin)
         if fact.subject.kind != "job":
             support.subjects.append((fact.subject.kind, fact.subject.name))
+            if fact.subject.kind == "rank" and fact.origin.host is not None:
+                support.subjects.append(("host", fact.origin.host))
         elif fact.key in _ABOUT_RANKS:
             support.subjects += [("rank", n) for n in re.findall(r"\d+", str(fact.value))[:64]]
         elif fact.key in _ABOUT_HOSTS and isinstance(fact.value, str):

@@ -25,6 +25,9 @@ SURE = 0.5
 TOLD = 0.5
 """Likeness of the wording below this is counted and not told."""
 
+INTERNAL = frozenset(("fr.summary", "step.series"))
+"""Facts that carry whole tables from a parser to a comparison, for nobody to read."""
+
 SHOWN = 5
 """Causes listed at most; never fewer than three, so that the runners-up are seen."""
 
@@ -214,10 +217,10 @@ def _place(evidence: list[Evidence]) -> Place:
         for name in kinds.get(kind, ()):
             place.devices.append(name)
             host = re.split(r"[/:]", name)[0]
-            if host != name and not host.isdigit():
+            if host != name and not host.isdecimal():
                 hosts.add(host)
     place.hosts = sorted(_PORT.sub("", h) for h in hosts)
-    place.ranks = sorted({int(r) for r in kinds.get("rank", ()) if r.isdigit()})
+    place.ranks = sorted({int(r) for r in kinds.get("rank", ()) if r.isdecimal()})
     place.links = sorted(kinds.get("link", ()))
     place.devices.sort()
     return place
@@ -252,6 +255,8 @@ def telling_facts(facts: list[Fact]) -> list[Fact]:
     """Facts in a fixed order, one of each key, value and subject, the most reliable first."""
     best: dict[tuple[str, str, str], Fact] = {}
     for fact in facts:
+        if fact.key in INTERNAL:
+            continue
         key = (fact.key, str(fact.value), str(fact.subject))
         known = best.get(key)
         if known is None or RELIABILITY.index(fact.origin.kind) > RELIABILITY.index(known.origin.kind):

@@ -6,9 +6,6 @@ out. Sizes, counts, depth and the ratio of unpacked to packed bytes are bounded;
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 import stat
 import tarfile
 import tempfile
@@ -16,15 +13,16 @@ import zipfile
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
-from assistant.intake.packed import MEMBERS, READ, Budget, Counted, TooMuch
+from assistant.intake import zstd
+from assistant.intake.packed import MEMBERS, READ, Budget, Counted, NotRead, TooMuch, damage, suspicious
+from assistant.intake.unpack import open_bzip2, open_gzip, open_xz
 from assistant.safe_text import safe_line
 
-#: Unpacked bytes that are never suspicious, and the ratio above which larger ones are.
-FREE = 256 << 20
-RATIO = 500
 #: A zip inside an archive must be copied to be read.
 NESTED_ZIP = 4 << 30
-LONG_HEADER = 1 << 20
+LONG_HEADER = 256 << 10
+#: Bytes of a zip's directory, which is held in memory.
+DIRECTORY = 64 << 20
 DEPTH = 4
 
 
@@ -40,39 +38,18 @@ class _Bounded:
     def read(self, size: int = READ) -> bytes:
         found: bytes = self._unpacked.read(min(size, READ) if size and size > 0 else READ)
         self._count += len(found)
-        self._budget.total -= len(found)
-        check_ratio(self._count, self._packed.count)
-        if self._budget.total < 0:
-            raise TooMuch("it unpacks to more than this tool reads")
+        self._budget.spend(len(found))
+        why = suspicious(self._count, self._packed.count)
+        if why:
+            raise NotRead(why)
         return found
 
 
-def check_ratio(unpacked: int, packed: int) -> None:
-    if unpacked > FREE and unpacked > RATIO * max(packed, 1):
-        raise TooMuch(f"it unpacks to more than {RATIO} times its size, as an archive bomb does")
-
-
-def _open_zstd(stream: Any) -> Any:
-    try:
-        from compression import zstd  # type: ignore[import-not-found,unused-ignore]
-
-        return zstd.open(stream, "rb")
-    except ImportError:
-        pass
-    try:
-        import zstandard  # type: ignore[import-not-found,unused-ignore]
-    except ImportError:
-        raise TooMuch(
-            "reading .zst needs the module zstandard (pip install zstandard); or unpack it with zstd -d"
-        ) from None
-    return zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(stream, read_across_frames=True)
-
-
 _PACKERS: tuple[tuple[bytes, Callable[[Any], Any]], ...] = (
-    (b"\x1f\x8b", lambda s: gzip.GzipFile(fileobj=s, mode="rb")),
-    (b"BZh", bz2.BZ2File),
-    (b"\xfd7zXZ\x00", lzma.LZMAFile),
-    (b"\x28\xb5\x2f\xfd", _open_zstd),
+    (b"\x1f\x8b", open_gzip),
+    (b"BZh", open_bzip2),
+    (b"\xfd7zXZ\x00", open_xz),
+    (zstd.MARK, zstd.Zstd),
 )
 
 Part = tuple[str, Any]
@@ -81,7 +58,14 @@ Part = tuple[str, Any]
 
 def is_packed(head: bytes) -> bool:
     """Whether these are the first bytes of an archive or a compressed file."""
-    return any(_packs(mark, head) for mark, _ in _PACKERS) or _is_zip(head) or _is_tar(head)
+    return _opener(head) is not None or _is_zip(head) or _is_tar(head)
+
+
+def _opener(head: bytes) -> Callable[[Any], Any] | None:
+    """What unpacks a stream that begins like this."""
+    if zstd.is_skipped(head):
+        return zstd.Zstd if zstd.MARK in head else None
+    return next((opener for mark, opener in _PACKERS if _packs(mark, head)), None)
 
 
 def _packs(mark: bytes, head: bytes) -> bool:
@@ -108,15 +92,17 @@ def parts_of(name: str, raw: Any, budget: Budget, depth: int = 0) -> Iterator[Pa
 
     Each stream must be read before the next one is asked for. Damage ends the part with a note."""
     stream = raw if isinstance(raw, Counted) else Counted(raw)
+    if budget.source is None:
+        budget.source = stream
     head = stream.peek()
-    for mark, opener in _PACKERS:
-        if _packs(mark, head):
-            if depth >= DEPTH:
-                budget.skip(f"packed more than {DEPTH} deep")
-                return
-            inner = _Bounded(opener(stream), stream, budget)
-            yield from parts_of(name, Counted(inner), budget, depth + 1)
+    opener = _opener(head)
+    if opener is not None:
+        if depth >= DEPTH:
+            budget.skip(f"packed more than {DEPTH} deep")
             return
+        inner = _Bounded(opener(stream), stream, budget)
+        yield from parts_of(name, Counted(inner), budget, depth + 1)
+        return
     if _is_tar(head) or _is_zip(head):
         if depth >= DEPTH:
             budget.skip(f"archives more than {DEPTH} deep")
@@ -126,6 +112,16 @@ def parts_of(name: str, raw: Any, budget: Budget, depth: int = 0) -> Iterator[Pa
             yield from _tar(name, stream, budget, depth)
         return
     yield name, stream
+
+
+def _inside(name: str, stream: Counted, budget: Budget, depth: int) -> Iterator[Part]:
+    """The parts of a member. Damage of an archive inside ends that one and no other."""
+    try:
+        yield from parts_of(name, stream, budget, depth)
+    except (TooMuch, GeneratorExit):
+        raise
+    except Exception as error:  # a hostile archive can make its reader fail in any way
+        budget.broken(name, damage(error))
 
 
 def _member_name(archive: str, member: str, budget: Budget) -> str | None:
@@ -144,7 +140,17 @@ def _member_name(archive: str, member: str, budget: Budget) -> str | None:
 
 
 class _CarefulInfo(tarfile.TarInfo):
-    """Refuses headers that claim a name of many megabytes, which would be read into memory."""
+    """Refuses headers that claim a very long name, which would be read into memory; a damaged one does not end the archive
+    in silence."""
+
+    @classmethod
+    def fromtarfile(cls, archive: tarfile.TarFile) -> Any:
+        try:
+            return super().fromtarfile(archive)
+        except (tarfile.InvalidHeaderError, tarfile.TruncatedHeaderError) as error:  # type: ignore[attr-defined]
+            if isinstance(error, tarfile.TruncatedHeaderError):  # type: ignore[attr-defined]
+                raise EOFError from None
+            raise NotRead(f"damaged ({error})") from None
 
     def _proc_member(self, archive: tarfile.TarFile) -> Any:
         if self.size > LONG_HEADER and self.type in (
@@ -162,6 +168,8 @@ def _tar(name: str, stream: Counted, budget: Budget, depth: int) -> Iterator[Par
     archive = tarfile.open(fileobj=stream, mode="r|", tarinfo=_CarefulInfo)  # type: ignore[call-overload]  # noqa: SIM115
     for member in archive:
         archive.members = []
+        archive.pax_headers = {}
+        budget.entry()
         if member.isdir():
             continue
         if not member.isreg():
@@ -174,7 +182,7 @@ def _tar(name: str, stream: Counted, budget: Budget, depth: int) -> Iterator[Par
         if content is None:
             continue
         unpacked = _Bounded(content, _Sized(stream, member), budget)
-        yield from parts_of(shown, Counted(unpacked), budget, depth + 1)
+        yield from _inside(shown, Counted(unpacked), budget, depth + 1)
 
 
 class _Sized(Counted):
@@ -198,15 +206,20 @@ def _zip(name: str, stream: Counted, budget: Budget, depth: int) -> Iterator[Par
 
 def zip_members(name: str, file: IO[bytes], budget: Budget, depth: int = 0) -> Iterator[Part]:
     """Members of a zip file that can be searched."""
+    if budget.source is None:
+        budget.source = Counted(None)
+        budget.source.count = file.seek(0, 2)
+    _check_directory(file)
     with zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
+            budget.entry()
             if info.is_dir():
                 continue
             kind = stat.S_IFMT(info.external_attr >> 16)
             if kind not in (0, stat.S_IFREG):
                 budget.skip("links and devices")
                 continue
-            shown = _member_name(name, info.filename, budget)
+            shown = _member_name(name, _zip_name(info), budget)
             if shown is None or info.file_size == 0:
                 continue
             if info.flag_bits & 1:
@@ -220,4 +233,29 @@ def zip_members(name: str, file: IO[bytes], budget: Budget, depth: int = 0) -> I
                 budget.skip("files that can't be unpacked")
                 continue
             with content:
-                yield from parts_of(shown, Counted(_Bounded(content, packed, budget)), budget, depth + 1)
+                yield from _inside(shown, Counted(_Bounded(content, packed, budget)), budget, depth + 1)
+
+
+def _zip_name(info: zipfile.ZipInfo) -> str:
+    """The name of a member; most programs write UTF-8 without the flag that says so."""
+    if info.flag_bits & 0x800 or info.filename.isascii():
+        return info.filename
+    try:
+        return info.filename.encode("cp437").decode("utf-8")
+    except ValueError:
+        return info.filename
+
+
+def _check_directory(file: IO[bytes]) -> None:
+    """Raises TooMuch where the directory at the end of a zip is larger than is held in memory."""
+    size = file.seek(0, 2)
+    file.seek(max(0, size - (66 << 10)))
+    tail = file.read(66 << 10)
+    at = tail.rfind(b"PK\x05\x06")
+    length = int.from_bytes(tail[at + 12 : at + 16], "little") if at >= 0 else 0
+    if length == 0xFFFFFFFF:
+        at = tail.rfind(b"PK\x06\x06")
+        length = int.from_bytes(tail[at + 40 : at + 48], "little") if at >= 0 else 0
+    if length > DIRECTORY:
+        raise TooMuch(f"more than {MEMBERS} files")
+    file.seek(0)

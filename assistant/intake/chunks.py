@@ -54,6 +54,8 @@ class Chunker:
         self._decoder: codecs.IncrementalDecoder | None = None
         self._eight_bit = True
         self._carry = ""
+        self._byte_order_mark = 0
+        self._whole = True
         self._longest = LONGEST
         self._skipping = False
         self._cut = 0
@@ -79,6 +81,25 @@ class Chunker:
                 return
             block = self._begin()
         yield from self._decode(block, final=False)
+
+    def begin(self, head: bytes) -> None:
+        """Settles encoding and form by the first bytes of a text of which only parts will be fed, by `skimmed`."""
+        self._whole = False
+        self._head = bytearray(head)
+        self._byte_order_mark = len(head) - len(self._begin())
+
+    def skimmed(self, line: int, part: bytes) -> Iterator[Document]:
+        """Whole lines from this line of the text on; 0: what follows the last part."""
+        if line:
+            self.record.lines += line - self._next
+            self._next = line
+        if self._byte_order_mark:
+            part, self._byte_order_mark = part[self._byte_order_mark :], 0
+        yield from self._decode(part, final=False)
+
+    def ends_at(self, line: int) -> None:
+        """Where a text ends of which the last lines were left out."""
+        self.record.lines = max(self.record.lines, line - 1)
 
     def finish(self) -> Iterator[Document]:
         block = self._begin() if self._head is not None else b""
@@ -208,7 +229,7 @@ class Chunker:
         if self._json is not None or "\r" in text or _has_longer(text, self._longest):
             text, shifts = self._line_by_line(text)
         text = self._redact(text)
-        text, dropped, repeats = self._thin.thin(text)
+        text, dropped, repeats = self._thin.thin(text) if self._whole else (text, [], {})
         if dropped:
             shifts = compose(shifts, dropped)
         if self._doc.parts and self._doc.size + len(text) > self.chunk:

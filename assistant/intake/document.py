@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from assistant.facts import Origin, OriginKind
 from assistant.intake.names import host_of_name, rank_of_name
@@ -45,6 +46,8 @@ class Document:
     repeats: dict[int, int] = field(default_factory=dict)
     """How often more a line occurred than it stands in `text`, by its index: copies are left out of large files."""
     splitter: Splitter | None = None
+    shared: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What several parsers of one source need, by name: made by the first of them."""
     _lines: dict[int, Line] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import islice
 from typing import Any
 
 from assistant.intake.safe_pickle import PickleError, PickleTooLarge, load
@@ -21,6 +22,7 @@ TEXT = 64 << 20
 DEPTH = 40
 FRAMES = 6
 ENTRIES = 200_000
+FIELDS = 256
 
 MARKS = (b"profiling_name", b"pg_config", b"collective_seq_id")
 _LIBRARY = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]torch[/\\]|[/\\]lib[/\\]python3|^<")
@@ -109,7 +111,7 @@ def _torn_json(text: str) -> dict[str, Any] | None:
     """The whole entries and fields that a damaged JSON text still holds."""
     decoder = json.JSONDecoder()
     dump: dict[str, Any] = {"version": "", "pg_config": {}, "entries": []}
-    for found in _FIELD.finditer(text):
+    for found in islice(_FIELD.finditer(text), FIELDS):
         try:
             dump[found[1]] = decoder.raw_decode(text, found.end())[0]
         except (ValueError, RecursionError):

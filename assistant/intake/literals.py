@@ -11,8 +11,8 @@ MINIMUM = 4
 
 
 @lru_cache(maxsize=4096)
-def literals_of(pattern: str) -> tuple[str, ...]:
-    """Alternatives of which one stands in every text that matches; empty where none can be told.
+def literals_of(pattern: str, minimum: int = MINIMUM) -> tuple[str, ...]:
+    """Alternatives of which one stands in every text that matches; empty where none of `minimum` characters can be told.
 
     >>> literals_of(r"Using network (?P<net>\\w+)")
     ('Using network ',)
@@ -20,7 +20,7 @@ def literals_of(pattern: str) -> tuple[str, ...]:
     ('out of memory', 'Killed process')
     """
     best = _best(_parser.parse(pattern))
-    return tuple(best) if best and min(map(len, best)) >= MINIMUM else ()
+    return tuple(best) if best and min(map(len, best)) >= minimum else ()
 
 
 def _weight(options: list[str]) -> int:

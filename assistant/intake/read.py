@@ -19,13 +19,13 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from pathlib import Path
 from typing import IO, Any
 
 from assistant.errors import UserError
 from assistant.facts import Input
 from assistant.intake.chunks import Chunker
 from assistant.intake.document import Document
+from assistant.intake.opened import open_path
 from assistant.intake.source import Source, reason
 from assistant.safe_text import safe_line
 
@@ -129,7 +129,7 @@ class _Unclosed:
 
 def _sources_of(name: str) -> list[Source]:
     try:
-        mode = os.stat(name).st_mode
+        found_at = os.stat(name)
     except ValueError:
         return [Source(name, error="not a path")]
     except OSError as error:
@@ -138,13 +138,18 @@ def _sources_of(name: str) -> list[Source]:
             if found:
                 return [s for path in found for s in _sources_of(path)]
         return [Source(name, error=reason(error), notes=[reason(error)])]
+    mode = found_at.st_mode
     if stat.S_ISDIR(mode):
         return _folder(name)
     if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or name.startswith("/dev/fd/")):
         return [Source(name, error="a device or socket, not a file", notes=["a device or socket, not a file"])]
     if not os.access(name, os.R_OK):
         return [Source(name, error="no permission to read it", notes=["no permission to read it"])]
-    return [Source(name, lambda: Path(name).open("rb"))]
+    if stat.S_ISFIFO(mode):
+        from assistant.intake.pipe import open_pipe
+
+        return [Source(name, lambda: open_pipe(name))]
+    return [Source(name, lambda: open_path(name), size=found_at.st_size)]
 
 
 def _folder(name: str) -> list[Source]:

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-_KEY_END = re.compile(r"-----END [A-Z0-9 ]*PRIVATE KEY-----")
-_PRIVATE = re.compile(
-    r"-----BEGIN ([A-Z0-9 ]*)PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)", re.DOTALL
-)
+_KEY_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
+_KEY_END = re.compile(r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
+#: Characters between beginning and end of a private key.
+_KEY_LENGTH = 32 << 10
 #: Bytes of a line above which only the surroundings of a suspect are looked at.
 LONG = 8192
 _RUNS = re.compile(r"\n{4,}|[^\S\n]{400,}|\S{400,}")
@@ -38,9 +38,11 @@ _NEEDLES = (
     "signature=", "?key=", "&key=", "xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "hooks.slack", "ghp_", "gho_",
     "ghu_", "ghs_", "ghr_", "github_pat", "glpat-", "glptt-", "gldt-", "glrt-", "glcbt-", "akia", "asia", "aroa", "aida", "abia",
     "acca", "hf_", "api_org_", "sk-", "aiza", "ya29.", "nvapi-", "local-", "wandb", "pypi-", "npm_", "dckr_pat", "k_live_", "k_test_",
-    "hvs.", "hvb.", "eyj", "dapi", "-key ", "sshpass", "mysql", "mariadb",
+    "hvs.", "hvb.", "eyj", "dapi", "-key ", "sshpass", "mysql", "mariadb", "pwd", '"auth"', "'auth'", "client-key-data", "dockerc",
+    "identitytoken", "keytab", "private-token", "awsaccesskeyid", "glft-", "glsoat-", "glagent-", "glimt-", "glsa_", "glc_", "gsk_", "r8_", "tskey-",
+    "dckr_oat", " login ", "-goog-",
 )  # fmt: skip
-_LOGIN = re.compile(r"://[^\s/:@]*:[^\s/@]+@")
+_LOGIN = re.compile(r":[^\s/:@]+@[A-Za-z0-9]")
 _LOGIN_BYTES = re.compile(_LOGIN.pattern.encode())
 
 
@@ -64,15 +66,15 @@ class Redactor:
         self._inside = False
 
     def __call__(self, text: str) -> str:
+        start = 0
+        blanked = ""
         if self._inside:
-            end = _KEY_END.search(text)
-            stop = end.end() if end else len(text)
-            text = "[redacted:private-key]" + "\n" * text.count("\n", 0, stop) + text[stop:]
-            self._inside = end is None
-        at = text.rfind("PRIVATE KEY-----")
-        if at != -1 and text.rfind("-----BEGIN ", 0, at) > text.rfind("-----END ", 0, at + 1):
-            self._inside = True
-        return redact(text)
+            start, self._inside = _end_of_key(text, 0)
+            blanked = "[redacted:private-key]" + "\n" * text.count("\n", 0, start)
+        if "PRIVATE KEY" in text:
+            text, self._inside = _without_keys(text[start:])
+            return blanked + _lines_redacted(text)
+        return blanked + _lines_redacted(text[start:] if start else text)
 
 
 def redact(text: str) -> str:
@@ -81,8 +83,10 @@ def redact(text: str) -> str:
     >>> redact("HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyzabcdefgh nranks 8 commId 0x7a1b")
     'HF_TOKEN=[redacted:token] nranks 8 commId 0x7a1b'
     """
-    if "PRIVATE KEY-----" in text:
-        text = _PRIVATE.sub(_private, text)
+    return _lines_redacted(_without_keys(text)[0] if "PRIVATE KEY" in text else text)
+
+
+def _lines_redacted(text: str) -> str:
     out: list[str] = []
     done = 0
     for start, end in _suspects(text):
@@ -175,5 +179,44 @@ def _database() -> Any:
     return database
 
 
-def _private(found: re.Match[str]) -> str:
-    return "[redacted:private-key]" + "\n" * found[0].count("\n")
+def _without_keys(text: str) -> tuple[str, bool]:
+    """(the text without private keys, whether it ends inside of one)."""
+    out: list[str] = []
+    done = 0
+    inside = False
+    while not inside and (found := _KEY_BEGIN.search(text, done)) is not None:
+        end, inside = _end_of_key(text, found.end())
+        out += (text[done : found.start()], "[redacted:private-key]", "\n" * text.count("\n", found.end(), end))
+        done = end
+    return "".join((*out, text[done:])) if out else text, inside
+
+
+def _end_of_key(text: str, start: int) -> tuple[int, bool]:
+    """(where the key ends that `start` stands in, whether it goes on after this text). A key without its end stops
+    where other lines begin, so that what comes after it is not lost."""
+    found = _KEY_END.search(text, start, start + _KEY_LENGTH)
+    if found:
+        return found.end(), False
+    at = start
+    while at < len(text):
+        end = text.find("\n", at)
+        line = text[at : end if end != -1 else len(text)]
+        if at != start and not _in_key(line):
+            return at - 1, False
+        if at == start and not _in_key(line):
+            return at + len(line), False
+        if end == -1:
+            break
+        at = end + 1
+    return len(text), True
+
+
+def _in_key(line: str) -> bool:
+    """Whether this can be a line of a key, perhaps with a logger's mark before it."""
+    words = line.split()
+    if len(words) <= 1 or words[0] in ("Proc-Type:", "DEK-Info:", "Comment:", "Version:"):
+        return True
+    return len(words) <= 4 and len(words[-1]) >= 16 and _BASE64.fullmatch(words[-1]) is not None
+
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/=\\]+")

@@ -1,25 +1,26 @@
 """The scanner: all signatures and all `log` patterns of evidence rules in one pass over a text.
 
-Hyperscan finds the lines; the signature's own regular expression is applied only to those. Where Hyperscan can't be
-imported, the same patterns are searched with `re` behind a literal, with the same results.
+A literal of each pattern is searched for (`assistant.intake.needles`); the regular expression itself is applied only to lines
+that hold it. Where Hyperscan can't be imported the literals are searched for one after the other, with the same results.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
-from functools import cache, lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
-from assistant.facts import Hit
+from assistant.facts import SAMPLES, Hit
 from assistant.intake.document import Document
-from assistant.intake.literals import literals_of
-from knowledge.load import Knowledge, read_cache, write_cache
+from assistant.intake.needles import Needles, Weight, needles_of
+from knowledge.load import Knowledge
 
-SAMPLES = 24
-"""Lines kept for each signature; further ones are only counted."""
+CONFIRMED = 2000
+"""Lines of one signature that are confirmed; after so many its literal is taken for the whole."""
+ENOUGH = 200
+"""The same for the pattern of a rule, which asks only whether it occurs, and for a message that speaks for no cause."""
 
 _hs: Any
 try:
@@ -34,116 +35,119 @@ def _regex(pattern: str) -> re.Pattern[str]:
 
 
 class Scanner:
-    """Compiled patterns of one knowledge base."""
+    """Compiled patterns of one knowledge base; `parsers` are (TRIGGERS, LINES) by module."""
 
-    def __init__(self, kb: Knowledge, engine: str | None = None) -> None:
+    def __init__(
+        self,
+        kb: Knowledge,
+        engine: str | None = None,
+        parsers: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] | None = None,
+    ) -> None:
         self.ids: list[str] = []
         self.match: list[str] = []
         self.extract: list[str] = []
         for sig_id, signature in kb.signatures.items():
             self._add(sig_id, signature["match"], signature.get("extract") or signature["match"])
-        signatures = len(self.ids)
         for pattern_id, pattern in kb.patterns.items():
             self._add(pattern_id, pattern, pattern)
+        self._confirmed = [CONFIRMED if s.get("causes") else ENOUGH for s in kb.signatures.values()]
+        self._confirmed += [ENOUGH] * len(kb.patterns)
         self.engine = engine or ("hyperscan" if _hs is not None else "re")
-        self.databases: list[Any] = []
-        self.slow: list[int] = []
-        if self.engine == "hyperscan":
-            self._load("signatures", range(signatures))
-            self._load("rules", range(signatures, len(self.ids)))
+        self.needles: Needles = needles_of(kb, self.match, list(kb.signatures), dict(parsers or {}))
+        self._everywhere = self.needles.everywhere() if self.engine == "hyperscan" else []
 
     def _add(self, name: str, match: str, extract: str) -> None:
         self.ids.append(name)
         self.match.append(match)
         self.extract.append(extract)
 
-    def _load(self, part: str, numbers: range) -> None:
-        """Loads the database of these patterns from the cache or compiles it."""
-        if not numbers:
-            return
-        digest = hashlib.sha256("\0".join([_hs.__version__, *(self.match[n] for n in numbers)]).encode()).hexdigest()[
-            :24
-        ]
-        name = f"{part}-{digest}-{numbers.start}.db"
-        raw = read_cache(name)
-        if raw is not None:
-            try:
-                header, _, body = raw.partition(b"\n")
-                database = _hs.loadb(body, _hs.HS_MODE_BLOCK)
-                database.scratch = _hs.Scratch(database)
-                self.databases.append(database)
-                self.slow += [int(n) for n in header.split()]
-                return
-            except Exception:  # a damaged cache is made anew
-                pass
-        slow = [n for n in numbers if "^" in self.match[n].replace("[^", "") or not _compiles(self.match[n])]
-        good = [n for n in numbers if n not in set(slow)]
-        self.slow += slow
-        if not good:
-            return
-        database = _hs.Database(mode=_hs.HS_MODE_BLOCK)
-        flags = [_hs.HS_FLAG_MULTILINE | _hs.HS_FLAG_ALLOWEMPTY] * len(good)
-        database.compile(expressions=[self.match[n].encode() for n in good], ids=good, elements=len(good), flags=flags)
-        write_cache(name, " ".join(map(str, slow)).encode() + b"\n" + _hs.dumpb(database))
-        self.databases.append(database)
+    @cached_property
+    def once(self) -> Any:
+        """The database that reports each literal once a scan; None without Hyperscan."""
+        return self.needles.once() if self.engine == "hyperscan" else None
 
-    def scan(self, document: Document, hits: dict[str, Hit]) -> None:
-        """Adds what is found in `document` to `hits`."""
-        for number, index in self._pairs(document):
+    def scan(self, document: Document, hits: dict[str, Hit], databases: Sequence[Any] = ()) -> dict[str, bool]:
+        """Adds what is found in `document` to `hits`. Returns the parsers whose triggers occur, and whether one of those
+        triggers is particular to the parser's source.
+
+        `databases` are searched in place of the full ones, where some needles need not be looked for any more."""
+        pairs, parsers = self._candidates(document, databases or self._everywhere)
+        for index, number in sorted(pairs):
+            name = self.ids[number]
+            hit = hits.get(name)
+            if hit is not None and hit.count >= self._confirmed[number]:
+                hit.count += document.count(index)
+                continue
             line = document.line(index)
-            found = _regex(self.match[number]).search(line.raw) or _regex(self.match[number]).search(line.text)
+            regex = _regex(self.match[number])
+            found = regex.search(line.raw) or (regex.search(line.text) if line.text is not line.raw else None)
             if found is None:
                 continue
-            hit = hits.get(self.ids[number])
             if hit is None:
-                hit = hits[self.ids[number]] = Hit(self.ids[number])
+                hit = hits[name] = Hit(name)
             hit.count += document.count(index)
+            hit.seen(line.rank, line.host)
             if len(hit.samples) < SAMPLES:
                 if self.extract[number] != self.match[number]:
                     found = _regex(self.extract[number]).search(line.raw) or found
                 hit.samples.append(document.origin(index, at=found.start()))
                 hit.fields.append({k: v for k, v in found.groupdict().items() if v is not None})
+        return parsers
 
-    def _pairs(self, document: Document) -> Iterable[tuple[int, int]]:
-        """(pattern, line index), each once, in the order of lines."""
+    def tired(self, hits: Mapping[str, Hit]) -> set[int]:
+        """Patterns that have been found often enough and are no evidence by themselves."""
+        return {
+            number
+            for number, name in enumerate(self.ids)
+            if self._confirmed[number] == ENOUGH and (hit := hits.get(name)) is not None and len(hit.samples) >= SAMPLES
+        }
+
+    def add_counts(self, more: Mapping[int, int], hits: dict[str, Hit]) -> None:
+        """Adds occurrences of needles, by index, that were counted and not kept."""
+        for index, count in more.items():
+            found = [h for n in self.needles.needles[index].patterns if (h := hits.get(self.ids[n])) is not None]
+            if found:
+                max(found, key=lambda h: h.count).count += count
+
+    def _candidates(self, document: Document, databases: Sequence[Any]) -> tuple[set[tuple[int, int]], dict[str, bool]]:
+        """(line index, pattern) pairs that are worth a look, and the parsers that are asked."""
         pairs: set[tuple[int, int]] = set()
-        if self.databases:
-            raw = document.text.encode("utf-8", "surrogatepass")
-            ends: list[tuple[int, int]] = []
-            for database in self.databases:
-                database.scan(raw, match_event_handler=lambda i, s, e, f, c: ends.append((e, i)))
-            if ends:
-                starts = _line_starts(raw)
-                for end, number in ends:
-                    pairs.add((number, bisect_right(starts, max(end - 1, 0)) - 1))
-            pairs.update(self._by_literal(document, self.slow))
-        else:
-            pairs.update(self._by_literal(document, range(len(self.match))))
-        return sorted(pairs, key=lambda p: (p[1], p[0]))
-
-    def _by_literal(self, document: Document, numbers: Iterable[int]) -> Iterable[tuple[int, int]]:
-        text = document.text
-        folded = text.casefold()
-        for number in numbers:
-            pattern = self.match[number]
-            options = literals_of(pattern)
-            if options and not any(o.casefold() in folded for o in options):
+        parsers: dict[str, bool] = {}
+        needles = self.needles.needles
+        raw = document.text.encode("utf-8", "surrogatepass")
+        ends: set[tuple[int, int]] = set()
+        for database in databases:
+            database.scan(raw, match_event_handler=lambda i, s, e, f, c: ends.add((e, i)))
+        if not databases:
+            ends.update(self._by_hand(raw))
+        starts = _line_starts(raw) if ends else []
+        for end, number in ends:
+            needle = needles[number]
+            for name in needle.parsers:
+                parsers[name] = needle.weight > Weight.LIGHT or parsers.get(name, False)
+            if needle.patterns:
+                index = bisect_right(starts, end - 1) - 1
+                for pattern in needle.patterns:
+                    pairs.add((index, pattern))
+        for pattern in self.needles.bare:
+            regex = _regex(self.match[pattern])
+            if regex.search(document.text) is None:
                 continue
-            regex = _regex(pattern)
             for index, line in enumerate(document.lines):
-                if regex.search(line) or regex.search(document.messages[index]):
-                    yield number, index
+                if regex.search(line):
+                    pairs.add((index, pattern))
+        return pairs, parsers
 
-
-def _compiles(pattern: str) -> bool:
-    """Whether Hyperscan takes the pattern; others are searched with `re` behind a literal."""
-    try:
-        _hs.Database(mode=_hs.HS_MODE_BLOCK).compile(
-            expressions=[pattern.encode()], ids=[0], elements=1, flags=[_hs.HS_FLAG_MULTILINE | _hs.HS_FLAG_ALLOWEMPTY]
-        )
-    except _hs.HyperscanError:
-        return False
-    return True
+    def _by_hand(self, raw: bytes) -> Iterator[tuple[int, int]]:
+        lower = raw.lower()
+        for number, needle in enumerate(self.needles.needles):
+            text = lower if needle.caseless else raw
+            at, end = needle.find(text, 0)
+            while at != -1:
+                yield end, number
+                if not needle.patterns:
+                    break
+                at, end = needle.find(text, max(end, at + 1))
 
 
 def _line_starts(raw: bytes) -> list[int]:
@@ -157,6 +161,8 @@ def _line_starts(raw: bytes) -> list[int]:
 
 @cache
 def scanner_for(mark: str) -> Scanner:
+    """The scanner of the project's own knowledge and parsers; `mark` is the knowledge base's fingerprint."""
+    from assistant.parsers import marks
     from knowledge.load import knowledge
 
-    return Scanner(knowledge())
+    return Scanner(knowledge(), parsers=marks())

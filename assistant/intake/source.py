@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from assistant.facts import Input
-from assistant.intake.chunks import Chunker
 from assistant.intake.document import Document
-from assistant.intake.packed import Budget, Counted, TooMuch, maybe_packed
+from assistant.intake.large import read_text
+from assistant.intake.packed import Budget, Counted, TooMuch, damage, maybe_packed
+from assistant.intake.skim import Batch
+from assistant.progress import Progress, silent
 from assistant.safe_text import safe_line
-
-BLOCK = 4 << 20
 
 
 @dataclass
@@ -29,26 +29,31 @@ class Source:
     inputs: list[Input] = field(default_factory=list)
     error: str | None = None
     """Why nothing of it can be read."""
+    size: int = 0
+    """Bytes of the file, 0 where nobody can know."""
+    progress: Progress = silent
 
-    def documents(self) -> Iterator[Document]:
-        """Reads it; a large text comes in several documents. Never raises for what is in the input."""
+    def documents(self, batch: Batch | None = None) -> Iterator[Document]:
+        """Reads it; a large text comes in several documents. Never raises for what is in the input.
+
+        With a `batch`, lines of large texts that can't matter are left out (`assistant.intake.skim`)."""
         if self.open is None:
             return
         budget = Budget()
         try:
             with closing(self.open()) as file:
-                yield from self._parts(file, budget)
+                yield from self._parts(file, budget, batch)
         except TooMuch as limit:
             self._fail(str(limit))
         except OSError as error:
             self._fail(reason(error))
         self.notes += budget.summary()
 
-    def _parts(self, file: IO[bytes], budget: Budget) -> Iterator[Document]:
-        for name, stream in _guarded(_open_parts(self.path, file, budget), self):
+    def _parts(self, file: IO[bytes], budget: Budget, batch: Batch | None) -> Iterator[Document]:
+        for name, stream in _guarded(_open_parts(self.path, file, budget, self.progress), self):
             record = Input(name, 0, 0, "text")
             self.inputs.append(record)
-            yield from _read(record, stream, self)
+            yield from _read(record, stream, batch)
 
     def _fail(self, why: str) -> None:
         if any(record.lines for record in self.inputs):
@@ -66,8 +71,8 @@ class Source:
         return sum(record.bytes for record in self.inputs)
 
 
-def _open_parts(path: str, file: IO[bytes], budget: Budget) -> Iterator[tuple[str, Any]]:
-    stream = Counted(file)
+def _open_parts(path: str, file: IO[bytes], budget: Budget, progress: Progress) -> Iterator[tuple[str, Any]]:
+    stream = Counted(file, progress.done)
     head = stream.peek()
     if not maybe_packed(head):
         yield path, stream
@@ -81,6 +86,11 @@ def _open_parts(path: str, file: IO[bytes], budget: Budget) -> Iterator[tuple[st
         yield from parts_of(path, stream, budget)
     else:
         yield path, stream
+
+
+def parts_in(source: Source, file: IO[bytes], budget: Budget) -> Iterator[tuple[str, Any]]:
+    """(name, stream) of all that is packed in an open input; itself, where nothing is. Damage is one of its notes."""
+    return _guarded(_open_parts(source.path, file, budget, source.progress), source)
 
 
 def _seekable(file: IO[bytes]) -> bool:
@@ -108,8 +118,17 @@ def _guarded(parts: Iterator[tuple[str, Any]], source: Source) -> Iterator[tuple
         yield part
 
 
-def _read(record: Input, stream: Any, source: Source) -> Iterator[Document]:
-    if stream.peek(1)[:1] in (b"\x80", b"{", b"["):
+def _read(record: Input, stream: Any, batch: Batch | None) -> Iterator[Document]:
+    first = stream.peek(1)[:1]
+    if first in (b"{", b"[", b" ", b"\n", b"\xef"):
+        from assistant.intake.trace_events import is_trace
+
+        if is_trace(stream.peek()):
+            from assistant.intake.traces import read_trace
+
+            yield read_trace(record, stream)
+            return
+    if first in (b"\x80", b"{", b"["):
         from assistant.intake.pickled import is_dump, read_dump
 
         if is_dump(stream.peek()):
@@ -121,30 +140,7 @@ def _read(record: Input, stream: Any, source: Source) -> Iterator[Document]:
             if document is not None:
                 yield document
             return
-    chunker = Chunker(record)
-    stopped: TooMuch | None = None
-    while chunker.binary is None:
-        try:
-            block = stream.read(BLOCK)
-        except TooMuch as limit:
-            stopped = limit
-            break
-        except Exception as error:  # damaged data: what came before it is good
-            record.notes.append(f"not read to its end: {damage(error)}")
-            break
-        if not block:
-            break
-        yield from chunker.feed(block)
-    yield from chunker.finish()
-    if stopped is not None:
-        raise stopped
-
-
-def damage(error: Exception) -> str:
-    """What a reader of a format says about its input, in one line."""
-    if isinstance(error, EOFError):
-        return "cut off before its end"
-    return f"damaged ({safe_line(error)[:120] or type(error).__name__})"
+    yield from read_text(record, stream, batch)
 
 
 def reason(error: OSError) -> str:

@@ -4,6 +4,8 @@ A module has
 
     NAME      what the source is called in reports ("nvidia-smi topo -m")
     TRIGGERS  literals of which one stands in every text that the parser can read
+    LINES     for a source that is full of its triggers: literals of which one stands in every line that the parser reads
+              (only those lines of very large inputs are kept for it; without LINES, what stands around a trigger is)
     parse     (Document) -> Iterable[Fact]
 
 and is found by its being in this folder. Modules whose triggers do not occur are not even imported.
@@ -14,21 +16,25 @@ from __future__ import annotations
 import importlib
 import json
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
 
 from assistant.errors import strict
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._tidy import tidy
 from knowledge.load import read_cache, write_cache
 
 HERE = Path(__file__).parent
 
 
+Marks = dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
+
+
 @cache
-def _triggers() -> dict[str, tuple[str, ...]]:
-    """Triggers of every parser module, from the cache where the modules have not changed since."""
+def marks() -> Marks:
+    """(TRIGGERS, LINES) of every parser module, from the cache where the modules have not changed since."""
     files = sorted(p for p in HERE.glob("*.py") if not p.name.startswith("_"))
     mark = (
         "-".join(
@@ -37,36 +43,45 @@ def _triggers() -> dict[str, tuple[str, ...]]:
         if files
         else "0"
     )
-    raw = read_cache(f"parsers-{mark}.json")
+    raw = read_cache(f"parsers-2-{mark}.json")
     if raw is not None:
         try:
-            return {k: tuple(v) for k, v in json.loads(raw).items()}
-        except ValueError:
+            return {k: (tuple(v[0]), tuple(v[1])) for k, v in json.loads(raw).items()}
+        except (ValueError, LookupError):  # a damaged cache is made anew
             pass
-    found: dict[str, tuple[str, ...]] = {}
+    found: Marks = {}
     for module in pkgutil.iter_modules([str(HERE)]):
         if not module.name.startswith("_"):
-            found[module.name] = tuple(importlib.import_module(f"assistant.parsers.{module.name}").TRIGGERS)
-    write_cache(f"parsers-{mark}.json", json.dumps(found).encode())
+            loaded = importlib.import_module(f"assistant.parsers.{module.name}")
+            found[module.name] = (tuple(loaded.TRIGGERS), tuple(getattr(loaded, "LINES", ())))
+    write_cache(f"parsers-2-{mark}.json", json.dumps(found).encode())
     return found
 
 
 def parse(document: Document) -> tuple[list[Fact], list[str]]:
     """The facts of a document, and the names of the sources that were recognised in it."""
+    text = document.text
+    asked = [name for name, (triggers, _) in marks().items() if any(t in text for t in triggers)]
     facts: list[Fact] = []
     kinds: list[str] = []
-    for name, triggers in _triggers().items():
-        if not any(t in document.text for t in triggers):
+    for _, kind, found in parse_each(document, asked):
+        facts += found
+        kinds.append(kind)
+    return facts, kinds
+
+
+def parse_each(document: Document, asked: Collection[str]) -> Iterator[tuple[str, str, list[Fact]]]:
+    """(module, name of the source, its facts) of each of the modules `asked` that finds something in the document."""
+    for name in marks():
+        if name not in asked:
             continue
         module = importlib.import_module(f"assistant.parsers.{name}")
         try:
-            found: Iterable[Fact] = list(module.parse(document))
+            found = [fact for fact in map(tidy, module.parse(document)) if fact is not None]
         except Exception as error:
             if strict():
                 raise
-            kinds.append(f"{module.NAME} (could not be read: {type(error).__name__}; please report this)")
+            yield name, f"{module.NAME} (could not be read: {type(error).__name__}; please report this)", []
             continue
         if found:
-            facts += found
-            kinds.append(module.NAME)
-    return facts, kinds
+            yield name, module.NAME, found

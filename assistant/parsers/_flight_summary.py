@@ -146,7 +146,7 @@ def _names(
 ) -> dict[int, str]:
     """Names of groups by the number that this rank gave them: from entries, and by order where both count the same groups."""
     names = {e.pg_id: e.group for e in entries if e.pg_id is not None}
-    if len(config) == len(status) and config and all(key.isdigit() for key in config):
+    if len(config) == len(status) and config and all(key.isdecimal() for key in config):
         ordered = dict(zip(sorted(status), sorted(config, key=int), strict=True))
         if all(ordered.get(pg_id) == name for pg_id, name in names.items()):
             return ordered

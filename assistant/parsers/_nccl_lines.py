@@ -30,7 +30,7 @@ class NcclLine:
 @cache
 def _head() -> re.Pattern[str]:
     return re.compile(
-        r"(?:(?P<host>[A-Za-z0-9][\w.-]*):(?P<pid>\d+):(?P<tid>\d+) \[(?P<dev>-?\d+)\] (?:.*?NCCL |\S+:\d+ )?|.*?NCCL )"
+        r"(?:(?P<host>[A-Za-z0-9][\w.-]*):(?P<pid>\d+):(?P<tid>\d+) \[(?P<dev>-?\d+)\] (?:.*?NCCL |\S+:\d+ )?|^.*?NCCL )"
         r"(?P<level>INFO|WARN) (?P<text>.*)$"
     )
 
@@ -40,8 +40,15 @@ def _banner() -> re.Pattern[str]:
     return re.compile(r"NCCL version \d+\.\d+")
 
 
-def nccl_lines(document: Document) -> Iterator[NcclLine]:
-    """All lines of NCCL, whatever a launcher put before them."""
+def nccl_lines(document: Document) -> list[NcclLine]:
+    """All lines of NCCL, whatever a launcher put before them; read once for all parsers."""
+    found: list[NcclLine] | None = document.shared.get("nccl_lines")
+    if found is None:
+        found = document.shared["nccl_lines"] = list(_lines(document))
+    return found
+
+
+def _lines(document: Document) -> Iterator[NcclLine]:
     for index, line in enumerate(document.lines):
         if "NCCL" not in line and " INFO " not in line and " WARN " not in line:
             continue

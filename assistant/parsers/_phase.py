@@ -11,6 +11,8 @@ from assistant.intake.document import Document
 
 #: Lines looked at before the failure, at most; the nearest telling one decides.
 REACH = 400
+#: Lines looked at before the failure for the last progress, at most.
+FAR = 20_000
 
 
 @cache
@@ -83,8 +85,10 @@ def last_phase(document: Document, before: int) -> Iterator[Fact]:
 def progress_before(document: Document, before: int) -> Iterator[Fact]:
     """How far the epoch or run had come on the last progress line before."""
     trained = False
-    for index in range(before, -1, -1):
+    for index in range(before, max(before - FAR, -1), -1):
         message = document.messages[index][:2000]
+        if " NCCL INFO " in message:
+            continue
         phase = phase_of(message)
         found = _BAR.search(message) or _COUNT.search(message)
         if _EPOCH_DONE.search(message) and not trained:
@@ -101,5 +105,5 @@ def progress_before(document: Document, before: int) -> Iterator[Fact]:
             if n >= total - 1:
                 yield Fact("progress.at_epoch_end", True, document.origin(index))
             return
-    if not trained:
+    if not trained and before < FAR:
         yield Fact("progress.no_step", True, document.origin(before))

@@ -12,19 +12,26 @@ from assistant.intake.document import Document
 
 @dataclass(slots=True)
 class Logical:
-    """Lines joined over a backslash at the end; `index` is that of the first one."""
+    """Lines joined over a backslash at the end; `index` is that of the first one, `last` that of the last one."""
 
     index: int
     text: str
+    last: int = -1
+
+    def __post_init__(self) -> None:
+        self.last = max(self.last, self.index)
 
 
-def logical_lines(document: Document) -> Iterator[Logical]:
-    """Lines of the document with continuations joined, comments of scripts left out."""
+def logical_lines(document: Document, needed: tuple[str, ...] = ()) -> Iterator[Logical]:
+    """Lines of the document with continuations joined, comments of scripts left out; with `needed`, those that hold
+    one of these words only."""
     start = 0
     parts: list[str] = []
     for index, line in enumerate(document.messages):
         if not parts:
             start = index
+            if needed and not line.endswith(("\\", "\\ ")) and not any(word in line for word in needed):
+                continue
         stripped = line.rstrip()
         if stripped.endswith("\\") and len(parts) < 200:
             parts.append(stripped[:-1])
@@ -33,9 +40,9 @@ def logical_lines(document: Document) -> Iterator[Logical]:
         text = " ".join(p.strip() for p in parts) if len(parts) > 1 else parts[0]
         parts = []
         if text.lstrip()[:1] != "#" or text.lstrip().startswith("#SBATCH"):
-            yield Logical(start, text)
+            yield Logical(start, text, index)
     if parts:
-        yield Logical(start, " ".join(p.strip() for p in parts))
+        yield Logical(start, " ".join(p.strip() for p in parts), len(document.messages) - 1)
 
 
 @cache
@@ -101,7 +108,7 @@ def options(tokens: list[str]) -> Options:
 
 
 def _is_option(token: str) -> bool:
-    return token in _END or (token.startswith("-") and len(token) > 1 and not token[1].isdigit())
+    return token in _END or (token.startswith("-") and len(token) > 1 and not token[1].isdecimal())
 
 
 @cache
@@ -136,6 +143,6 @@ def resolve(value: str, known: dict[str, str]) -> str:
 
 
 def integer(value: str | None) -> int | None:
-    if value is None or not value.isascii() or not value.isdigit() or len(value) > 7:
+    if value is None or not value.isascii() or not value.isdecimal() or len(value) > 7:
         return None
     return int(value)

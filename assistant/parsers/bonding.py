@@ -17,6 +17,7 @@ from assistant.parsers._net import Reader
 
 NAME = "bonding"
 TRIGGERS = ("Slave Interface:",)
+VERSIONS = "Linux 3.10 to 6.12: /proc/net/bonding/*, 802.3ad and other modes"
 
 #: Links fail a few times while a host boots or is cabled.
 _FEW = 3
@@ -36,7 +37,7 @@ def parse(document: Document) -> Iterable[Fact]:
             yield reader.nic(index, "nic.link", value == "up", device)
             if value != "up":
                 yield reader.nic(index, "net.bond_link_down", device, device)
-        elif device and key == "Speed" and value.isdigit():
+        elif device and key == "Speed" and value.isdecimal():
             yield reader.nic(index, "nic.speed_gbps", int(value) / 1000, device)
-        elif device and key == "Link Failure Count" and int(value) > _FEW:
+        elif device and key == "Link Failure Count" and value.isdecimal() and int(value) > _FEW:
             yield reader.nic(index, "nic.error_counter", "Link Failure Count", device, int(value))

@@ -18,6 +18,7 @@ from assistant.parsers._sections import section_hosts
 
 NAME = "code revisions"
 TRIGGERS = ("rev-parse", "git log", "git describe", "git show", "md5sum", "sha256sum", "sha1sum", "@sha256:", "imageID")
+VERSIONS = "git, md5sum, sha256sum, image digests of Docker and kubectl, listed host by host (pdsh, ansible, ssh)"
 
 
 @cache

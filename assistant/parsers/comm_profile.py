@@ -31,11 +31,17 @@ TRIGGERS = (
     "grads-reduce-scatter",
     "overlap_pctg",
 )
+VERSIONS = (
+    "Nsight Systems 2020 to 2025 (gpukernsum, cuda_gpu_kern_sum), DeepSpeed 0.7 to 0.17 comms summary, "
+    "Megatron timers, HTA 0.2"
+)
 
 _NSYS = re.compile(
     r"^\s*(?P<share>\d{1,3}\.\d)\s+(?P<total>[\d,]{4,})\s+(?P<count>[\d,]+)\s+(?P<mean>[\d,]+\.\d)\s.*?(?P<name>nccl(?:Dev)?Kernel\w*)"
 )
-_SIZE = re.compile(r"^\s+(?P<n>[\d.]+) (?P<u>B|[KMG]i?B)\s+(?P<count>\d+)\s+(?P<total>[\d.]+)\s+(?P<mean>[\d.]+)")
+_SIZE = re.compile(
+    r"^\s+(?P<n>\d+(?:\.\d+)?) (?P<u>B|[KMG]i?B)\s+(?P<count>\d+)\s+(?P<total>\d+(?:\.\d+)?)\s+(?P<mean>\d+(?:\.\d+)?)"
+)
 _BYTES = {"B": 1.0, "K": 1024.0, "M": 1024.0**2, "G": 1024.0**3}
 _TIMER = re.compile(r"(?P<name>[a-z][\w-]*): (?P<ms>\d+(?:\.\d+)?)")
 _SMALL = 1024.0**2

@@ -18,6 +18,7 @@ from assistant.parsers._device import host_subject, hosts_by_line
 
 NAME = "connection tracking"
 TRIGGERS = ("nf_conntrack_count", "insert_failed=", "ListenOverflows", "listen queue of a socket overflowed")
+VERSIONS = "Linux 3.10 to 6.12: /proc/sys/net/netfilter, conntrack -S, nstat"
 
 
 def parse(document: Document) -> Iterable[Fact]:
@@ -33,7 +34,7 @@ def parse(document: Document) -> Iterable[Fact]:
             found[value["name"]] = int(value["n"])
         elif named:
             asked = named
-        elif asked and line.isdigit():
+        elif asked and line.isdecimal():
             found[asked.pop(0)] = int(line)
         if found.get("max") and found.get("count", 0) >= 0.97 * found["max"]:
             yield Fact("kernel.table_full", "conntrack", origin, subject)

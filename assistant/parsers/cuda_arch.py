@@ -14,6 +14,7 @@ from assistant.intake.document import Document
 
 NAME = "CUDA runtime and compute capability"
 TRIGGERS = ("libcudart.so",)
+VERSIONS = "TensorFlow 2.0 to 2.10 and others that print libcudart.so.N beside computeCapability"
 
 #: Compute capability -> first CUDA release that has code for it.
 FIRST_CUDA = {

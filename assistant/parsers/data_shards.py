@@ -19,6 +19,7 @@ from assistant.intake.document import Document
 
 NAME = "data shards"
 TRIGGERS = (".tar", ".tfrecord", ".parquet", ".arrow", ".mds", ".jsonl", "shards", ".bin", ".lmdb")
+VERSIONS = "listings of ls, brace patterns of WebDataset, names of Hugging Face, TFRecord, MDS, LMDB shards"
 
 _SUFFIX = r"(?:tar|tfrecords?|parquet|arrow|mds|jsonl?(?:\.(?:gz|zst))?|wds|recordio)"
 _RANGE = re.compile(rf"\{{(?P<a>\d+)\.\.(?P<b>\d+)\}}[\w.-]*\.{_SUFFIX}\b")

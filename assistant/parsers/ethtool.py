@@ -33,6 +33,7 @@ TRIGGERS = (
     "firmware-version:",
     "baseT/Full",
 )
+VERSIONS = "ethtool 4.5 to 6.11: plain, -S (mlx5, bnxt, ice, i40e, ena, efa, gve), -i"
 
 _ERRORS = frozenset((
     "rx_crc_errors_phy", "rx_symbol_err_phy", "rx_pcs_symbol_err_phy", "link_down_events_phy", "rx_crc_errors", "rx_errors",
@@ -130,3 +131,6 @@ def _stat(reader: Reader, index: int, device: str, name: str, value: int) -> Ite
         yield reader.nic(index, "nic.drops", value, device)
     elif _PAUSE.match(name) and value > _FEW_PAUSES:
         yield reader.nic(index, "nic.pause", value, device)
+        priority = re.match(r"(?P<way>[rt]x)_prio(?P<n>\d)_pause$", name)
+        if priority:
+            yield reader.nic(index, "nic.pause_priority", f"{priority['way']} {priority['n']}", device, value)

@@ -18,6 +18,7 @@ from assistant.parsers._net import Reader
 
 NAME = "fi_info"
 TRIGGERS = ("provider: ", "fi_getinfo: ")
+VERSIONS = "libfabric 1.6 to 2.2: fi_info short and with -v"
 
 
 def parse(document: Document) -> Iterable[Fact]:

@@ -23,6 +23,7 @@ from assistant.parsers._flight_summary import summarise
 
 NAME = "PyTorch flight recorder"
 TRIGGERS = ('"profiling_name"', '"pg_config"')
+VERSIONS = "PyTorch 2.3 to 2.9: dump versions 1.0 to 2.10, as JSON (pickles are read by intake)"
 SIZE = 80 << 20
 
 

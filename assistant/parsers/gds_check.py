@@ -17,6 +17,7 @@ from assistant.parsers._device import host_subject, hosts_by_line
 
 NAME = "gdscheck, IOMMU groups"
 TRIGGERS = ("ACS enabled for switch", "IOMMU: ", "IOMMU State:", "iommu_groups/")
+VERSIONS = "gdscheck of GPUDirect Storage 1.0 to 1.14, /sys/kernel/iommu_groups"
 
 
 def parse(document: Document) -> Iterable[Fact]:

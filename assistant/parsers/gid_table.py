@@ -18,6 +18,7 @@ from assistant.parsers._net import Reader
 
 NAME = "GID table"
 TRIGGERS = ("RoCE v", "GID[", "n_gids_found", "\tv2\t", " v2 ", "\tv1\t", " v1 ")
+VERSIONS = "show_gids of MLNX_OFED 4 to 24, ibv_devinfo -v of rdma-core 17 to 55, /sys/class/infiniband/*/ports/*/gids"
 
 
 @cache

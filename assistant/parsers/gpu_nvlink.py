@@ -17,6 +17,7 @@ from assistant.parsers._device import gpu_subject, hosts_by_line
 
 NAME = "nvidia-smi nvlink"
 TRIGGERS = ("Link 0:", "Link 1:", "<inactive>", "Replay Errors", "all links are inactive", "Unable to retrieve NVLink")
+VERSIONS = "nvidia-smi nvlink -s, -e, -c of drivers 418 to 580, dcgmi nvlink"
 
 
 @dataclass
@@ -36,7 +37,9 @@ def parse(document: Document) -> Iterable[Fact]:
     hosts = hosts_by_line(document)
     gpus: list[_Gpu] = []
     heading = re.compile(r"^GPU (?P<index>\d+):")
-    state = re.compile(r"^Link (?P<link>\d+):\s+(?:(?P<rate>[\d.]+) GB/s|<?(?P<off>inactive)>?)\s*$", re.IGNORECASE)
+    state = re.compile(
+        r"^Link (?P<link>\d+):\s+(?:(?P<rate>\d+(?:\.\d+)?) GB/s|<?(?P<off>inactive)>?)\s*$", re.IGNORECASE
+    )
     counter = re.compile(
         r"^Link (?P<link>\d+): (?P<what>(?:Replay|Recovery|CRC (?:FLIT|Data)?|CRC|Effective|Symbol) ?Errors?[^:]*): (?P<n>\d+)",
         re.IGNORECASE,

@@ -30,6 +30,10 @@ TRIGGERS = (
     "CNS",
     "Chipset not supported",
 )
+VERSIONS = (
+    "p2pBandwidthLatencyTest and simpleP2P of the CUDA samples 9 to 12, nvbandwidth 0.4 to 0.8, torch's "
+    "can_device_access_peer"
+)
 
 #: Below this share of the bandwidth through host memory, a peer-to-peer path is the slow one.
 SLOWER = 0.6
@@ -95,7 +99,7 @@ def parse(document: Document) -> Iterable[Fact]:
         if "Matrix (us)" in line:
             title = None
             continue
-        row = re.match(r"^(?P<row>\d+)\s+(?P<cells>(?:[\d.]+|N/A)(?:\s+(?:[\d.]+|N/A))*)$", line)
+        row = re.match(r"^(?P<row>\d+)\s+(?P<cells>(?:\d+(?:\.\d+)?|N/A)(?:\s+(?:\d+(?:\.\d+)?|N/A))*)$", line)
         if title and row and "D\\D" not in line and ("." in row["cells"]):
             cells = row["cells"].split()
             own = int(row["row"])

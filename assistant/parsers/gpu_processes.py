@@ -17,6 +17,7 @@ from assistant.parsers._device import gpu_subject, hosts_by_line
 
 NAME = "programs on the GPUs"
 TRIGGERS = ("# gpu  ", "MiB |")
+VERSIONS = "nvidia-smi pmon, --query-compute-apps and the process table of drivers 410 to 580"
 
 #: Programs that are no rival for the GPU.
 _HARMLESS = re.compile(

@@ -17,18 +17,35 @@ from functools import cache
 from assistant.facts import Fact, Subject, Value
 from assistant.intake.document import Document
 from assistant.parsers._device import gpu_subject, hosts_by_line, number
+from assistant.parsers._samples import thin
 
 NAME = "nvidia-smi --query-gpu"
 TRIGGERS = (
-    "index, ",
-    "name, ",
-    "pstate",
+    "index, name",
+    "index, uuid",
+    "index, pci",
+    "name, index",
+    ", pstate",
+    "pstate,",
     "# gpu ",
     "temperature.gpu",
+    "temperature.memory",
     "utilization.gpu",
     "power.draw",
+    "power.limit",
     "pcie.link",
+    "clocks.",
+    "clocks_",
+    "memory.used",
+    "memory.total",
+    "ecc.errors",
     "# gpu\t",
+    "#Date ",
+    "#Time ",
+)
+VERSIONS = (
+    "nvidia-smi --query-gpu with any columns (clocks_throttle_reasons and clocks_event_reasons), dmon "
+    "with -o D and T, pmon; drivers 410 to 580"
 )
 
 COLUMNS = {
@@ -61,6 +78,7 @@ COLUMNS = {
     "ecc.errors.corrected.volatile.total": "gpu.ecc_corrected",
 }
 WHOLE = ("gpu.pcie_", "gpu.ecc_")
+_PLAIN = ("index", "name", "pstate", "uuid", "timestamp", "pci.bus_id", "gpu_name", "gpu_uuid", "gpu_bus_id")
 DMON = {
     "pwr": "gpu.power_w",
     "gtemp": "gpu.temp_c",
@@ -94,42 +112,60 @@ def _unit() -> re.Pattern[str]:
 
 
 def parse(document: Document) -> Iterable[Fact]:
+    return thin(_facts(document))
+
+
+def _facts(document: Document) -> Iterator[Fact]:
     hosts = hosts_by_line(document)
     header: list[str] | None = None
     dmon: list[str] | None = None
     row = 0
+    moment = ""
     for index, text in enumerate(document.lines):
+        if not header and not dmon and "," not in text and not text.lstrip().startswith("#"):
+            continue
         line = text.strip()
-        if line.startswith("# gpu"):
-            dmon, header = line[1:].split(), None
+        if line.startswith("#"):
+            words = line[1:].split()
+            if "gpu" in words[:3]:  # -o T and -o DT put the time before the GPU
+                dmon, header = words, None
             continue
-        if line.startswith("#") and dmon:
-            continue
-        cells = [cell.strip() for cell in line.split(",")]
-        if len(cells) > 1:
-            names = [_unit().sub("", cell) for cell in cells]
-            if sum(
-                name in COLUMNS or name in ("index", "name", "pstate", "uuid") or "_reasons." in name for name in names
-            ) >= max(1, len(names) // 2):
-                header, dmon, row = names, None, 0
+        if "," in line and len(line) < 4000:
+            cells = [cell.strip() for cell in line.split(",")]
+            if _is_header(cells):
+                header, dmon, row = [_unit().sub("", cell) for cell in cells], None, 0
                 continue
             if header and len(cells) == len(header):
+                now = cells[header.index("timestamp")][:19] if "timestamp" in header else ""
+                row = 0 if now != moment else row
+                moment = now
                 yield from _csv(header, cells, document, index, hosts[index], row)
                 row += 1
                 continue
         if dmon:
             parts = line.split()
-            if len(parts) >= len(dmon) and parts[0].isdigit():
+            if len(parts) >= len(dmon) and parts[dmon.index("gpu")].isdecimal():
                 yield from _dmon(dmon, parts, document, index, hosts[index])
             elif line:
                 dmon = None
+
+
+def _is_header(cells: list[str]) -> bool:
+    names = [_unit().sub("", cell) for cell in cells]
+    known = sum(n in COLUMNS or n in _PLAIN or "_reasons." in n for n in names)
+    return known >= max(1, len(names) // 2) and any("." in n or n in ("index", "pstate", "uuid") for n in names)
 
 
 def _csv(
     header: list[str], cells: list[str], document: Document, index: int, host: str | None, row: int
 ) -> Iterator[Fact]:
     values = dict(zip(header, cells, strict=True))
-    subject = gpu_subject(host, values["index"] if values.get("index", "").isdigit() else row)
+    which: int | str = row
+    for name in ("index", "pci.bus_id", "gpu_bus_id", "uuid", "gpu_uuid"):
+        if values.get(name):
+            which = values[name].lower() if name != "index" else values[name]
+            break
+    subject = gpu_subject(host, which)
     origin = document.origin(index, "tool")
     for name, cell in values.items():
         for key, value in _cell(name, cell):
@@ -139,7 +175,7 @@ def _csv(
 def _cell(name: str, cell: str) -> Iterator[tuple[str, Value]]:
     if cell in ("[Unknown Error]", "[GPU is lost]", "[GPU requires reset]", "ERR!"):
         yield "gpu.lost", "unknown-error"
-    elif name == "name":
+    elif name in ("name", "gpu_name"):
         yield "gpu.name", cell
     elif name == "pstate":
         yield "gpu.pstate", cell
@@ -163,10 +199,10 @@ def _cell(name: str, cell: str) -> Iterator[tuple[str, Value]]:
 
 
 def _dmon(columns: list[str], parts: list[str], document: Document, index: int, host: str | None) -> Iterator[Fact]:
-    subject: Subject = gpu_subject(host, parts[0])
+    subject: Subject = gpu_subject(host, parts[columns.index("gpu")])
     origin = document.origin(index, "tool")
     for name, cell in zip(columns, parts, strict=False):
         if name in DMON and re.fullmatch(r"\d+(?:\.\d+)?", cell):
             yield Fact(DMON[name], float(cell), origin, subject)
-        elif name in ("pviol", "tviol") and cell.isdigit() and int(cell) > (50 if name == "pviol" else 5):
+        elif name in ("pviol", "tviol") and cell.isdecimal() and int(cell) > (50 if name == "pviol" else 5):
             yield Fact("gpu.throttle", "sw_power_cap" if name == "pviol" else "sw_thermal", origin, subject)

@@ -36,6 +36,10 @@ TRIGGERS = (
     "Applications Clocks",
     "Max Clocks",
 )
+VERSIONS = (
+    "nvidia-smi -q, whole or with -d, drivers 410 to 580 (throttle and event reasons, page retirement "
+    "and row remapper, fabric)"
+)
 
 THROTTLE = {
     "hw slowdown": "hw_slowdown",
@@ -116,7 +120,7 @@ def parse(document: Document) -> Iterable[Fact]:
             yield Fact("driver_version", value, document.origin(index, "tool"), host_subject(host))
             continue
         if block is None and label not in THROTTLE and parents[-1:] != ["fabric"]:
-            if label == "attached gpus" and value.isdigit():
+            if label == "attached gpus" and value.isdecimal():
                 yield Fact("gpu.count", int(value), document.origin(index, "tool"), host_subject(host))
             continue
         yield from (Fact(k, v, document.origin(index, "tool"), s) for k, v, s in _entry(label, value, parents, subject))
@@ -149,7 +153,7 @@ def _entry(label: str, value: str, parents: list[str], subject: Subject) -> Iter
     elif label == "status" and parents[-1:] == ["fabric"] and value not in ("Success", "N/A"):
         yield "gpu.fabric_state", "failed", subject
     elif "uncorrectable" in label or label in ("double bit", "total uncorrectable"):
-        if value.isdigit() and ("volatile" in parents or "aggregate" not in parents):
+        if value.isdecimal() and ("volatile" in parents or "aggregate" not in parents):
             yield "gpu.ecc_uncorrected", int(value), subject
     elif label.endswith("unknown error") or value in ("Unknown Error", "GPU is lost"):
         yield "gpu.lost", "unknown-error", subject

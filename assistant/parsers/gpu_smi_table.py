@@ -24,6 +24,7 @@ from assistant.parsers._device import gpu_subject, host_subject, hosts_by_line
 
 NAME = "nvidia-smi"
 TRIGGERS = ("NVIDIA-SMI", "(UUID: GPU-", "MiB |", "Default |", "W /", "Compute M.")
+VERSIONS = "nvidia-smi of drivers 384 to 580: two layouts of the table, with and without MIG, nvidia-smi -L"
 
 Key = tuple[str | None, int]
 
@@ -115,7 +116,7 @@ def _named(found: re.Match[str], origin: Origin, host: str | None, index: int) -
     yield Fact("gpu.name", found["name"].removesuffix("..."), origin, subject)
     if found["pm"] in ("On", "Off"):
         yield Fact("gpu.persistence", found["pm"] == "On", origin, subject)
-    if found["ecc"].isdigit():
+    if found["ecc"].isdecimal():
         yield Fact("gpu.ecc_uncorrected", int(found["ecc"]), origin, subject)
     elif found["ecc"].startswith("ERR"):
         yield Fact("gpu.lost", "err", origin, subject)
@@ -131,7 +132,7 @@ def _state(found: re.Match[str], origin: Origin, host: str | None, index: int) -
         ("util", "gpu.util"),
     ):
         digits = found[group].rstrip("CW%")
-        if digits.isdigit():
+        if digits.isdecimal():
             values.append((key, float(digits)))
         elif found[group].startswith(("ERR", "Unknown")):
             values.append(("gpu.lost", "err"))

@@ -18,6 +18,7 @@ from assistant.parsers._device import gpu_subject, host_subject, hosts_by_line
 
 NAME = "nvidia-smi topo"
 TRIGGERS = ("GPU0", "GPU1")
+VERSIONS = "nvidia-smi topo -m and -p2p of drivers 410 to 580, with and without NICs and NUMA columns"
 
 #: From near to far.
 ORDER = ("NV", "PIX", "PSB", "PXB", "PHB", "NODE", "SOC", "SYS")
@@ -144,7 +145,7 @@ def _distances(matrix: Matrix, document: Document) -> Iterator[Fact]:
     if good:
         yield Fact("topo.gpu_nic", max(good, key=rank_of), origin, subject)
     for gpu, node in matrix.numa.items():
-        if gpu.startswith("GPU") and node.isdigit():
+        if gpu.startswith("GPU") and node.isdecimal():
             yield Fact("gpu.numa_node", int(node), origin, gpu_subject(matrix.host, gpu[3:]))
     for gpu, cpus in matrix.cpus.items():
         if gpu.startswith("GPU"):

@@ -17,12 +17,13 @@ from assistant.parsers._device import host_subject, hosts_by_line
 
 NAME = "benchmark under several bindings"
 TRIGGERS = ("numactl", "taskset")
+VERSIONS = "bandwidthTest, nvbandwidth and iperf3 under numactl or taskset"
 
 _COMMAND = re.compile(
     r"^\s*(?:\S*[$#>] ?)?(?P<bind>(?:numactl|taskset)\s+(?:(?:-\S+|--\S+|0x[\da-f]+|[\d,-]+)\s+)+)?(?P<program>(?:\S*/)?[\w.-]*(?:bandwidth|iperf|_bw|_perf|bench|memcpy)[\w.-]*)\b"
 )
 _FIGURE = re.compile(
-    r"^\s*\d{5,}\s+(?P<cuda>\d+\.\d+)\s*$|^\s*\d+\s+\d+\s+[\d.]+\s+(?P<perftest>\d+\.\d+)\s+[\d.]+\s*$|(?P<iperf>\d+(?:\.\d+)?) Gbits/sec|Avg bus bandwidth\s*:\s*(?P<nccl>\d+\.\d+)"
+    r"^\s*\d{5,}\s+(?P<cuda>\d+\.\d+)\s*$|^\s*\d+\s+\d+\s+\d+(?:\.\d+)?\s+(?P<perftest>\d+\.\d+)\s+\d+(?:\.\d+)?\s*$|(?P<iperf>\d+(?:\.\d+)?) Gbits/sec|Avg bus bandwidth\s*:\s*(?P<nccl>\d+\.\d+)"
 )
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from assistant.facts import Fact, Origin, Value
 from assistant.intake.document import Document
 from assistant.parsers._device import host_subject, hosts_by_line
+from assistant.parsers._lines import lines_with, with_next
 
 NAME = "lscpu, numactl, taskset"
 TRIGGERS = (
@@ -39,6 +40,15 @@ TRIGGERS = (
     "nproc",
     " CPU\n",
 )
+VERSIONS = "lscpu of util-linux 2.23 to 2.40, numactl, taskset, numastat, top, mpstat, uptime, OMP_* of environments"
+
+
+#: One of these stands in every line that is read, or in the command above it.
+_HINTS = (
+    "affinity", "Cpus_allowed", "physcpubind", "max number of worker", "sched_getaffinity", "cpu-bind", "numa_hit", "numa_miss", "node-load", "CPU(s)",
+    "Socket(s)", "NUMA node(s)", "Model name", "CPU max MHz", "CPU MHz", "Hypervisor vendor", "available: ", "policy: ", "load average", "OMP_NUM_THREADS",
+    "NumCPUs=", "nproc", "loadavg", " all ", " CPU",
+)  # fmt: skip
 
 
 def cpus_in(text: str) -> int | None:
@@ -61,14 +71,16 @@ def parse(document: Document) -> Iterable[Fact]:
     hosts = hosts_by_line(document)
     affinities: dict[str | None, list[tuple[int, Origin]]] = {}
     numa_hits = 0
-    for index, text in enumerate(document.lines):
-        line = text.strip()
+    everywhere = "affinity" in document.name.lower()
+    indices = with_next(document, lines_with(document, _HINTS), ("nproc", "loadavg"))
+    for index in range(len(document.lines)) if everywhere else indices:
+        line = document.lines[index].strip()
         if not line or len(line) > 1200:
             continue
         count = _affinity(line, document.name)
         if count:
             affinities.setdefault(hosts[index], []).append((count, document.origin(index, "tool")))
-        numbers = [int(n) for n in line.split()[1:] if n.isdigit()]
+        numbers = [int(n) for n in line.split()[1:] if n.isdecimal()]
         if line.startswith("numa_hit") and numbers:
             numa_hits = max(numbers)
         elif counted := re.match(r"^(?P<n>[\d,]+)\s+node-(?P<what>loads|load-misses)\b", line):
@@ -146,10 +158,12 @@ def _line(line: str) -> Iterator[tuple[str, Value]]:
     if found:
         yield "numa.policy", found["p"]
         return
-    found = re.search(r"load averages?: (?P<one>[\d.]+),? ", line)
+    found = re.search(r"load averages?: (?P<one>\d+(?:\.\d+)?),? ", line)
     if found:
         yield "cpu.load1", float(found["one"])
-    found = re.match(r"^%Cpu\(s\):.*?(?P<id>[\d.]+) id, *(?P<wa>[\d.]+) wa,.*?(?P<st>[\d.]+) st", line)
+    found = re.match(
+        r"^%Cpu\(s\):.*?(?P<id>\d+(?:\.\d+)?) id, *(?P<wa>\d+(?:\.\d+)?) wa,.*?(?P<st>\d+(?:\.\d+)?) st", line
+    )
     if found:
         yield "cpu.idle_pct", float(found["id"])
         yield "cpu.iowait_pct", float(found["wa"])
@@ -170,28 +184,30 @@ def _line(line: str) -> Iterator[tuple[str, Value]]:
 
 def _answer(command: str, line: str) -> Iterator[tuple[str, Value]]:
     """What a bare command of the line above printed."""
-    if re.search(r"(?:^|[$#>] )nproc$", command.strip()) and line.isdigit():
+    if re.search(r"(?:^|[$#>] )nproc$", command.strip()) and line.isdecimal():
         yield "cpu.count", int(line)
     found = re.match(r"^(?P<one>\d+\.\d+) \d+\.\d+ \d+\.\d+ \d+/\d+ \d+$", line)
     if found:
         yield "cpu.load1", float(found["one"])
-    found = re.match(r"^(?:Average:|\d\d:\d\d:\d\d(?: [AP]M)?)\s+all\s+(?:[\d.]+\s+){8,9}(?P<idle>[\d.]+)$", line)
+    found = re.match(
+        r"^(?:Average:|\d\d:\d\d:\d\d(?: [AP]M)?)\s+all\s+(?:\d+(?:\.\d+)?\s+){8,9}(?P<idle>\d+(?:\.\d+)?)$", line
+    )
     if found:
         yield "cpu.idle_pct", float(found["idle"])
-    found = re.match(r"^(?P<used>[\d.]+)/(?P<all>[\d.]+) CPU$", line)
+    found = re.match(r"^(?P<used>\d+(?:\.\d+)?)/(?P<all>\d+(?:\.\d+)?) CPU$", line)
     if found and float(found["all"]) > 0:
         yield "cpu.slots_used", round(float(found["used"]) / float(found["all"]), 2)
 
 
 def _lscpu(key: str, value: str) -> Iterator[tuple[str, Value]]:
     words = {"CPU(s)": "cpu.count", "Socket(s)": "cpu.sockets", "NUMA node(s)": "cpu.numa_nodes"}
-    if key in words and value.isdigit():
+    if key in words and value.isdecimal():
         yield words[key], int(value)
     elif key == "Model name":
         yield "cpu", value
     elif key in ("CPU max MHz", "CPU MHz"):
         digits = value.replace(",", ".")
-        if re.fullmatch(r"[\d.]+", digits):
+        if re.fullmatch(r"\d+(?:\.\d+)?", digits):
             yield ("cpu.mhz_max" if "max" in key else "cpu.mhz"), float(digits)
     elif key == "Hypervisor vendor":
         yield "virtual_machine", True

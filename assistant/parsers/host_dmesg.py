@@ -16,6 +16,7 @@ import yaml
 from assistant.facts import Fact, Origin, Subject, Value
 from assistant.intake.document import Document
 from assistant.parsers._device import host_subject, hosts_by_line
+from assistant.parsers._lines import lines_with
 from knowledge.load import ROOT
 
 NAME = "kernel log"
@@ -48,6 +49,19 @@ TRIGGERS = (
     "Linux version",
     "not responding, still trying",
 )
+VERSIONS = (
+    "Linux 3.10 to 6.14: dmesg with seconds or -T, journalctl -k, syslog; NVIDIA drivers 410 to 580 "
+    "(proprietary and open), mlx5, AER, EDAC"
+)
+
+#: One of these stands in every line that a rule reads.
+_HINTS = (
+    "Xid", "XidCriticalError", "fallen off the bus", "RmInitAdapter", "oom-kill", "ut of memory", "blocked for more than", "nfs: server",
+    "IO_PAGE_FAULT", "DMAR: ", "amd_iommu", "lockup", "LOCKUP", "rcu: INFO", "[Hardware Error]", "EDAC ", "AER: ", "PCIe Bus Error",
+    "ink down", "ink is down", "ink is Down", "ink Down", "ink DOWN", "ink is DOWN", "Kernel panic", "Oops: ", "BUG: unable", "watchdog: hard",
+    "general protection", "clock throttled", "clock is throttled", "table full", "table overflow", "file-max", "ommand line: ", "Default domain",
+    "AMD-Vi: ",
+)  # fmt: skip
 
 _FILE_SYSTEMS = (
     ("gpfs", r"mmfs|gpfs|kSFS"),
@@ -113,7 +127,8 @@ def parse(document: Document) -> Iterable[Fact]:
     xids: dict[tuple[str | None, str], list[tuple[int, Origin]]] = {}
     aer: dict[tuple[str | None, str], list[Origin]] = {}
     emitted: set[tuple[str, Value, str]] = set()
-    for index, text in enumerate(document.lines):
+    for index in lines_with(document, _HINTS):
+        text = document.lines[index]
         if len(text) < 12 or len(text) > 2000:
             continue
         for pattern, name in _rules():

@@ -15,6 +15,7 @@ from functools import cache
 from assistant.facts import JOB, Fact, Origin, Subject
 from assistant.intake.document import Document
 from assistant.parsers._device import host_subject, hosts_by_line
+from assistant.parsers._lines import lines_with, with_next
 
 NAME = "driver and CUDA messages"
 TRIGGERS = (
@@ -40,6 +41,9 @@ TRIGGERS = (
     "No devices were found",
     "unattended-upgrade",
     "CUDA_ERROR_",
+)
+VERSIONS = (
+    "NVIDIA drivers 410 to 580, CUDA 10 to 13, fabric manager, nvidia-container-toolkit 1.3 to 1.17, lsmod, systemctl"
 )
 
 #: Text of a CUDA error -> its short name. The first that matches counts.
@@ -69,6 +73,14 @@ CUDA_ERRORS: tuple[tuple[str, str], ...] = (
 )
 
 
+#: One of these stands in every line that is read, or in the command above it.
+_HINTS = (
+    "CUDA", "cudaError", "uda failure", "UDA failure", "RESOURCE_EXHAUSTED", "NVIDIA driver", "Found no NVIDIA", "abricmanager", "abric manager",
+    "abric Manager", "FabricManager", "Active: ", "NVML", "API mismatch", "kernel module has the version", "NVRM version", "device handle", "GPU is lost",
+    "No devices were found", "peermem", "nv_peer_mem", "Module  ", "infiniband", "uverbs", "pgrade", "Install",
+)  # fmt: skip
+
+
 @cache
 def _cuda_line() -> re.Pattern[str]:
     return re.compile(
@@ -86,7 +98,8 @@ def parse(document: Document) -> Iterable[Fact]:
     hosts = hosts_by_line(document)
     seen: set[tuple[str, object, str]] = set()
     unit: str | None = None
-    for index, text in enumerate(document.lines):
+    for index in with_next(document, lines_with(document, _HINTS), ("is-active",), 1):
+        text = document.lines[index]
         if len(text) > 4000:
             continue
         if _cuda_line().search(text):

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from assistant.facts import Fact, Value
 from assistant.intake.document import Document
 from assistant.parsers._device import host_subject, hosts_by_line
+from assistant.parsers._lines import lines_with, with_next
 from assistant.parsers.host_dmesg import cmdline_facts
 
 NAME = "limits"
@@ -41,6 +42,7 @@ TRIGGERS = (
     "cpu.cfs_quota_us",
     "scaling_governor",
 )
+VERSIONS = "ulimit -a of bash and dash, /proc/PID/limits, systemd and cgroup v1 and v2 limits, df"
 
 _ULIMIT = {"l": "limit.memlock_kb", "n": "limit.nofile", "u": "limit.nproc", "s": "limit.stack_kb"}
 #: Bit of the capability to lock memory beyond the limit.
@@ -53,18 +55,26 @@ _PROC = {
 }
 
 
+#: One of these stands in every line that is read, or in the command above it.
+_HINTS = (
+    "-l)", "-n)", "-u)", "-s)", "-l: ", "-n: ", "-u: ", "-s: ", "CapEff:", "Max ", "pids.max", "memory.max", "memory.limit_in_bytes", "cpu.max",
+    "cpu.cfs_quota_us", "nr_periods", "nr_throttled", "oom_kill ", "port_range", "TCP: ", "numa_balancing", "[always]", "[madvise]", "[never]",
+    "governor", "ulimit -", "BOOT_IMAGE=",
+)  # fmt: skip
+
+
 def _amount(text: str) -> int | None:
     if text in ("unlimited", "max", "infinity", "-1"):
         return -1
-    return int(text) if text.isdigit() else None
+    return int(text) if text.isdecimal() else None
 
 
 def parse(document: Document) -> Iterable[Fact]:
     hosts = hosts_by_line(document)
     periods: dict[str | None, int] = {}
     asked: str | None = None
-    for index, text in enumerate(document.lines):
-        line = text.strip()
+    for index in with_next(document, lines_with(document, _HINTS), ("ulimit -",)):
+        line = document.lines[index].strip()
         if not line or len(line) > 1500:
             continue
         host = hosts[index]

@@ -18,6 +18,7 @@ from assistant.parsers._device import host_subject, hosts_by_line
 
 NAME = "lspci"
 TRIGGERS = ("LnkSta:", "(rev ff)", "ACSCtl:", "LnkCap:", "SrcValid", "ECAP_ACS", " @f2a = ", ") @")
+VERSIONS = "lspci -vv of pciutils 3.5 to 3.13, PCIe 3 to 6"
 
 
 @dataclass
@@ -76,7 +77,7 @@ def parse(document: Document) -> Iterable[Fact]:
 
 
 def _speed(line: str) -> float | None:
-    found = re.search(r"Speed ([\d.]+)GT/s", line)
+    found = re.search(r"Speed (\d+(?:\.\d+)?)GT/s", line)
     return float(found[1]) if found else None
 
 

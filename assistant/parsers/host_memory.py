@@ -17,6 +17,7 @@ from assistant.parsers._device import host_subject, hosts_by_line
 
 NAME = "df, free"
 TRIGGERS = ("/dev/shm", "Mounted on", "Mem:", "MemTotal:", "MiB Mem", "procs ---", "Swap:", "CPU Virtual Memory:")
+VERSIONS = "free of procps 3.3 and 4, /proc/meminfo, vmstat, sar -r and -W, cgroup v1 and v2"
 
 _UNITS = {"": 1.0, "B": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 
@@ -70,13 +71,13 @@ def parse(document: Document) -> Iterable[Fact]:
         values: list[tuple[str, Value]] = []
         if words[0] in ("Mem:", "Swap:") and columns:
             values = list(_free(words, columns, free_unit))
-        elif vmstat and len(words) == len(vmstat) and all(w.isdigit() for w in words):
+        elif vmstat and len(words) == len(vmstat) and all(w.isdecimal() for w in words):
             values = list(_vmstat(dict(zip(vmstat, words, strict=True))))
         elif len(words) >= 5 and re.fullmatch(r"\d+%", words[-2]) and words[-1].startswith("/"):
             values = list(_df(words, df_unit))
         elif re.match(r"^(?:MemTotal|MemAvailable|SwapTotal|SwapFree):\s+\d+ kB$", line):
             values = list(_meminfo(line, document.lines))
-        elif "CPU Virtual Memory:" in line and (percent := re.search(r"percent = (?P<p>[\d.]+)%", line)):
+        elif "CPU Virtual Memory:" in line and (percent := re.search(r"percent = (?P<p>\d+(?:\.\d+)?)%", line)):
             values = [("mem.available_share", round(1 - float(percent["p"]) / 100, 3))]
         elif re.match(r"^[MGK]iB (?:Mem|Swap) *:", line):
             values = list(_top(line))
@@ -129,7 +130,8 @@ def _meminfo(line: str, lines: list[str]) -> Iterator[tuple[str, Value]]:
     other = 0
     if name in whole:
         other = next(
-            (int(x.split()[1]) for x in lines if x.strip().startswith(whole[name] + ":") and x.split()[1].isdigit()), 0
+            (int(x.split()[1]) for x in lines if x.strip().startswith(whole[name] + ":") and x.split()[1].isdecimal()),
+            0,
         )
     if name == "MemTotal":
         yield "mem.total_mb", kilobytes // 1024
@@ -145,7 +147,7 @@ def _meminfo(line: str, lines: list[str]) -> Iterator[tuple[str, Value]]:
 
 def _top(line: str) -> Iterator[tuple[str, Value]]:
     factor = {"K": 1 / 1024, "M": 1.0, "G": 1024.0}[line[0]]
-    cells = {m[2]: float(m[1]) for m in re.finditer(r"([\d.]+) (total|free|used|buff/cache|avail)", line)}
+    cells = {m[2]: float(m[1]) for m in re.finditer(r"(\d+(?:\.\d+)?) (total|free|used|buff/cache|avail)", line)}
     if "Swap" in line:
         if "total" in cells:
             yield "mem.swap_total_mb", round(cells["total"] * factor)

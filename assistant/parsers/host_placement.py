@@ -18,6 +18,7 @@ from assistant.parsers._device import host_subject, hosts_by_line
 NAME = "placement on the host"
 TRIGGERS = ("cpu-bind", "cpuset.cpus", "Per-node process memory", "/proc/interrupts", "mlx5_comp", "numactl", "cpunodebind", "topologyManagerPolicy", "numa_node",
             "affinity list", "Cpus_allowed_list", "Node 0 ")  # fmt: skip
+VERSIONS = "/sys NUMA nodes of devices, irqbalance and interrupts, kubelet's topology policies, numa_maps"
 
 _LOCAL = r"SLURM_LOCALID|OMPI_COMM_WORLD_LOCAL_RANK|MPI_LOCALRANKID|PMI_LOCAL_RANK|MV2_COMM_WORLD_LOCAL_RANK|LOCAL_RANK"
 _LIST = r"\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*"
@@ -32,7 +33,7 @@ def cpu_set(text: str) -> frozenset[int]:
     cpus: set[int] = set()
     for part in text.split(","):
         low, _, high = part.partition("-")
-        if low.isdigit() and int(high or low) < 8192:
+        if low.isdecimal() and int(high or low) < 8192:
             cpus.update(range(int(low), int(high or low) + 1))
     return frozenset(cpus)
 
@@ -97,7 +98,9 @@ def _process_memory(document: Document) -> Iterator[Fact]:
         if re.match(r"^PID\s+Node 0", text):
             nodes, homes, first = len(re.findall(r"\bNode \d+", text)), [], index
             continue
-        found = re.match(r"^\d+ \([^)]+\)\s+(?P<cells>[\d.]+(?:\s+[\d.]+)+)\s*$", text) if nodes > 1 else None
+        found = (
+            re.match(r"^\d+ \([^)]+\)\s+(?P<cells>\d+(?:\.\d+)?(?:\s+\d+(?:\.\d+)?)+)\s*$", text) if nodes > 1 else None
+        )
         if not found:
             continue
         cells = [float(c) for c in found["cells"].split()][:nodes]

@@ -19,6 +19,7 @@ from assistant.parsers._device import host_subject, hosts_by_line
 
 NAME = "ps, top"
 TRIGGERS = ("%CPU", "STAT", "<defunct>", "COMMAND", "CMD")
+VERSIONS = "ps aux and -eo of procps 3.3 and 4, top in batch mode"
 
 _TRAINING = re.compile(r"python|train|torchrun|pt_main|pt_data|ray::|deepspeed|nccl|perf\b", re.IGNORECASE)
 _SYSTEM = re.compile(
@@ -61,7 +62,7 @@ def parse(document: Document) -> Iterable[Fact]:
 def _process(columns: list[str], words: list[str], document: Document, index: int, host: str | None) -> _Process | None:
     row = dict(zip(columns, words, strict=False))
     pid = row.get("PID", "")
-    if not pid.isdigit():
+    if not pid.isdecimal():
         return None
     state = row.get("STAT", row.get("S", row.get("STATE", "")))
     cpu = row.get("%CPU", "")

@@ -29,6 +29,10 @@ TRIGGERS = (
     "rx_write_requests",
     "out_of_sequence",
 )
+VERSIONS = (
+    "perfquery, ibqueryerrors of infiniband-diags 1.6 to 5, rdma statistic of iproute2 5 to 6, /sys "
+    "counters and hw_counters (mlx5, bnxt_re, irdma, efa)"
+)
 
 #: Counters of a bad link; a value up to the number is ordinary (link training at boot, single symbol errors).
 _ERRORS = {
@@ -59,6 +63,7 @@ _GROUPS = (
 def _patterns() -> dict[str, re.Pattern[str]]:
     return {
         "head": re.compile(r"# Port (?:extended )?counters: (?P<who>.+?) port (?P<port>\d+)"),
+        "node": re.compile(r"^\s*Errors for (?:0x[0-9a-fA-F]+ )?\"(?P<name>[^\"]+)\""),
         "perfquery": re.compile(r"^(?P<name>[A-Z][A-Za-z0-9]+):\.+(?P<value>0x[0-9a-fA-F]+|\d+)\s*$"),
         "statistic": re.compile(r"^\s*link (?P<dev>[\w.-]+)/(?P<port>\d+) (?P<items>(?:\w+ \d+\s*)+)$"),
         "sysfs": re.compile(
@@ -74,37 +79,42 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 def parse(document: Document) -> Iterable[Fact]:
     reader = Reader(document)
     patterns = _patterns()
-    device = ""
+    device = node = ""
     heading: list[str] = []
     for index, text in enumerate(document.messages):
+        if "Errors for " in text and (named := patterns["node"].match(text)):
+            node = named["name"]
+            continue
         head = patterns["head"].search(text)
         if head:
             device = f"{head['who']} port {head['port']}"
             continue
         words = text.split()
-        if sum(w.lower() in _KNOWN for w in words) >= 2 and not any(w.isdigit() for w in words):
+        if sum(w.lower() in _KNOWN for w in words) >= 2 and not any(w.isdecimal() for w in words):
             heading = words
             continue
-        for name, value, where in _counters(text, device) or (_columns(words, heading, device) if heading else []):
+        for name, value, where in _counters(text, device, node) or (
+            _columns(words, heading, device) if heading else []
+        ):
             yield from _fact(reader, index, name, value, where)
-        named = patterns["device"].search(text)
-        if named:
-            device = named["dev"]
+        if "_" in text or "rdmap" in text:
+            named = patterns["device"].search(text)
+            device = named["dev"] if named else device
 
 
 def _columns(words: list[str], heading: list[str], device: str) -> list[tuple[str, int, str]]:
     """A row of a table whose headings are names of counters."""
-    if len(words) != len(heading) or not all(w.isdigit() for w in words[1:]):
+    if len(words) != len(heading) or not all(w.isdecimal() for w in words[1:]):
         return []
-    where = f"{heading[0].lower()} {words[0]}" if words[0].isdigit() else words[0]
-    return [(n, int(v), where or device) for n, v in zip(heading, words, strict=True) if v.isdigit()]
+    where = f"{heading[0].lower()} {words[0]}" if words[0].isdecimal() else words[0]
+    return [(n, int(v), where or device) for n, v in zip(heading, words, strict=True) if v.isdecimal()]
 
 
-def _counters(text: str, device: str) -> list[tuple[str, int, str]]:
+def _counters(text: str, device: str, node: str) -> list[tuple[str, int, str]]:
     patterns = _patterns()
     found = patterns["perfquery"].match(text)
     if found:
-        return [(found["name"], int(found["value"], 0), device)]
+        return [(found["name"], int(found["value"], 16 if found["value"].startswith("0x") else 10), device)]
     found = patterns["sysfs"].search(text)
     if found:
         return [(found["name"], int(found["value"]), f"{found['dev']}:{found['port']}")]
@@ -114,11 +124,13 @@ def _counters(text: str, device: str) -> list[tuple[str, int, str]]:
         return [
             (n, int(v), f"{found['dev']}:{found['port']}")
             for n, v in zip(words[::2], words[1::2], strict=False)
-            if v.isdigit()
+            if v.isdecimal()
         ]
     found = patterns["errors"].search(text)
     if found:
-        where = f"port {found['port']}"
+        if found["port"] == "ALL":
+            return []  # the sum of the ports that follow
+        where = f"{node} port {found['port']}".strip()
         return [(m["name"], int(m["value"]), where) for m in patterns["item"].finditer(found["items"])]
     found = patterns["bare"].match(text)
     if found:

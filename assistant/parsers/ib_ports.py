@@ -38,6 +38,10 @@ TRIGGERS = (
     "phys_state",
     "active_mtu",
 )
+VERSIONS = (
+    "ibstat, ibstatus, iblinkinfo, ibv_devinfo of rdma-core 17 to 55, rdma link of iproute2 5 to 6, "
+    "ibdev2netdev of MLNX_OFED"
+)
 
 _LANE = {"SDR": 2.5, "DDR": 5, "QDR": 10, "FDR10": 10, "FDR": 14, "EDR": 25, "HDR": 50, "NDR": 100, "XDR": 200}
 
@@ -59,9 +63,12 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         ),
         "netdev": re.compile(r"^\s*(?P<dev>[\w.-]+) port (?P<port>\d+) ==> (?P<netdev>\S+) \((?P<state>Up|Down)\)"),
         "link": re.compile(
-            r"^\s*(?:0x[0-9a-f]+\s+\"(?P<name>[^\"]*)\"\s+)?(?P<lid>\d+)\s+(?P<port>\d+)\[[^\]]*\]\s*==\(\s*"
-            r"(?:(?P<width>\dX|\d+X)\s+(?P<rate>[\d.]+) Gbps\s+)?(?P<state>\w+)\s*/\s*(?P<phys>\w+)\s*\)==>"
+            r"^\s*(?:0x[0-9a-f]+\s+(?:\"(?P<name>[^\"]*)\"\s+)?)?(?P<lid>\d+)\s+(?P<port>\d+)\[[^\]]*\]\s*==\(\s*"
+            r"(?:(?P<width>\dX|\d+X)\s+(?P<rate>\d+(?:\.\d+)?) Gbps\s+)?(?P<state>\w+)\s*/\s*(?P<phys>\w+)\s*\)==>"
+            r"(?:\s+(?:0x[0-9a-f]+\s+)?\d+\s+\d+\[[^\]]*\]\s+\"(?P<peer>[^\"]*)\")?"
         ),
+        "owner": re.compile(r"^\s*(?:Switch|CA): (?:0x[0-9a-f]+ )?(?P<name>\S.*?):?\s*$"),
+        "adapter": re.compile(r"^(?P<host>[A-Za-z][\w.-]*) (?P<dev>(?:mlx\d_|HCA-|hfi1_|qib|bnxt_re)\S*)$"),
         "could": re.compile(r"\(\s*Could be (?P<could>[^)]*?)\s*\)"),
     }
 
@@ -101,7 +108,7 @@ def _field(reader: Reader, index: int, name: str, key: str, value: str) -> Itera
     elif key in ("physical_state", "phys_state"):
         yield reader.nic(index, "ib.phys_state", _phys(value), name)
     elif key == "rate":
-        rate = re.match(r"[\d.]+", value)
+        rate = re.match(r"\d+(?:\.\d+)?", value)
         if rate and rate[0].strip("."):
             yield reader.nic(index, "ib.rate_gbps", float(rate[0]), name)
         width = re.search(r"\((\d+X)\b", value)
@@ -121,7 +128,7 @@ def _field(reader: Reader, index: int, name: str, key: str, value: str) -> Itera
 
 def _speed(reader: Reader, index: int, name: str, value: str) -> Iterator[Fact]:
     """active_speed is the rate of one lane; the width stands on the line before it."""
-    lane = re.match(r"([\d.]+) Gbps", value)
+    lane = re.match(r"(\d+(?:\.\d+)?) Gbps", value)
     width = re.search(r"active_width:\s+(\d+)X", "\n".join(reader.document.messages[max(index - 2, 0) : index]))
     if lane and width:
         yield reader.nic(index, "ib.rate_gbps", float(lane[1]) * int(width[1]), name)
@@ -143,8 +150,12 @@ def _phys(value: str) -> str:
 def _lines(reader: Reader) -> Iterator[Fact]:
     """rdma link, ibdev2netdev and iblinkinfo: a line for each port."""
     patterns = _patterns()
+    owner = ""
     for index, text in enumerate(reader.document.messages):
-        if "physical_state" in text:
+        if text.lstrip().startswith(("Switch: ", "CA: ")):
+            named = patterns["owner"].match(text)
+            owner = named["name"] if named else ""
+        elif "physical_state" in text:
             found = patterns["rdma"].search(text)
             if found:
                 name = f"{found['dev']}:{found['port']}"
@@ -161,11 +172,13 @@ def _lines(reader: Reader) -> Iterator[Fact]:
                 continue
             found = patterns["link"].match(text)
             if found:
-                yield from _fabric_link(reader, index, text, found)
+                yield from _fabric_link(reader, index, text, found, owner)
 
 
-def _fabric_link(reader: Reader, index: int, text: str, found: re.Match[str]) -> Iterator[Fact]:
-    name = f"lid {found['lid']} port {found['port']}"
+def _fabric_link(reader: Reader, index: int, text: str, found: re.Match[str], owner: str) -> Iterator[Fact]:
+    name = (
+        _end(found["name"] or owner, found["port"], found["peer"] or "") or f"lid {found['lid']} port {found['port']}"
+    )
     could = _patterns()["could"].search(text)
     if could and could["could"]:
         yield reader.nic(index, "ib.could_be", could["could"], name)
@@ -175,3 +188,13 @@ def _fabric_link(reader: Reader, index: int, text: str, found: re.Match[str]) ->
     if found["rate"] and found["width"]:
         yield reader.nic(index, "ib.width", found["width"], name)
         yield reader.nic(index, "ib.rate_gbps", round(float(found["rate"]) * int(found["width"][:-1]), 1), name)
+
+
+def _end(owner: str, port: str, peer: str) -> str:
+    """The name of a link: the adapter at one of its ends (host/device), or the switch and its port."""
+    for name in (owner, peer):
+        adapter = _patterns()["adapter"].match(name.strip().removesuffix(":"))
+        if adapter:
+            return f"{adapter['host']}/{adapter['dev']}"
+    switch = owner.split(";")[-1].split(":")[0].strip('" ') if owner else ""
+    return f"{switch} port {port}" if switch else ""

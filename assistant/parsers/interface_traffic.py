@@ -32,6 +32,7 @@ TRIGGERS = (
     "GBit/s",
     "MBit/s",
 )
+VERSIONS = "ip -s link, ifconfig, /proc/net/dev, sampled twice"
 
 _TO_GBPS = {
     "MB/s": 8e-3,
@@ -55,7 +56,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
     return {
         "sar_head": re.compile(r"\bIFACE\s+(?P<columns>\S+(?:\s+\S+)+)$"),
         "sar": re.compile(
-            r"^(?:\d\d:\d\d:\d\d(?: [AP]M)?|Average:)\s+(?P<dev>[A-Za-z][\w.@-]*)\s+(?P<cells>[\d.]+(?:\s+[\d.]+)+)\s*$"
+            r"^(?:\d\d:\d\d:\d\d(?: [AP]M)?|Average:)\s+(?P<dev>[A-Za-z][\w.@-]*)\s+(?P<cells>\d+(?:\.\d+)?(?:\s+\d+(?:\.\d+)?)+)\s*$"
         ),
         "words": re.compile(r"infiniband/(?P<dev>[\w.-]+)/ports/(?P<port>\d+)/counters/port_xmit_data[:= ]+(?P<n>\d+)"),
         "rate": re.compile(

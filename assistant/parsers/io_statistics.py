@@ -20,6 +20,7 @@ from assistant.parsers._device import host_subject
 
 NAME = "iostat"
 TRIGGERS = ("%iowait", "%util", "avg RTT (ms)")
+VERSIONS = "iostat -x of sysstat 10 to 12, nfsiostat, pidstat"
 
 
 def parse(document: Document) -> Iterable[Fact]:
@@ -37,7 +38,7 @@ def parse(document: Document) -> Iterable[Fact]:
             columns = columns[1:] if columns[:1] in (["read"], ["write"]) else columns
             continue
         if "%)" in line:
-            words = re.sub(r"\([\d.]+%\)", "", line).split()
+            words = re.sub(r"\(\d+(?:\.\d+)?%\)", "", line).split()
         numbers = [_number(w) for w in words]
         row = dict(zip(columns, numbers, strict=False)) if len(words) == len(columns) else {}
         for name, found in (("%iowait", waits), ("%util", busy), ("r_await", latencies), ("rtt", latencies)):

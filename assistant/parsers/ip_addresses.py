@@ -34,6 +34,7 @@ TRIGGERS = (
     "mtu ",
     "Iface ",
 )
+VERSIONS = "ip addr and ip link of iproute2 3 to 6, ifconfig of net-tools, old and new layout"
 
 _VIRTUAL = re.compile(
     r"^(?:lo\d*$|docker|veth|br-|virbr|cni|flannel|cali|tunl|cilium|lxc|vnet|dummy|kube-|nodelocaldns|ovs-)"

@@ -18,6 +18,7 @@ from assistant.parsers._net import Reader
 
 NAME = "ip route"
 TRIGGERS = (" dev ", "Genmask", "Network is unreachable", "network is unreachable")
+VERSIONS = "ip route and ip route get of iproute2 3 to 6, route -n, netstat -rn"
 
 _BRIDGE = re.compile(r"^(?:lo|docker|br-|virbr|cni|flannel|cali|tunl|cilium|veth)")
 

@@ -21,6 +21,7 @@ from assistant.parsers._net import Reader, gbps
 
 NAME = "iperf"
 TRIGGERS = ("bits/sec", "Bytes/sec", "iperf")
+VERSIONS = "iperf 2.0 and 2.1, iperf3 3.0 to 3.18, text and JSON, one or many streams"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +38,10 @@ class Row:
 def _patterns() -> dict[str, re.Pattern[str]]:
     return {
         "row": re.compile(
-            r"^\[\s*(?P<id>\d+|SUM)\](?:\[[TR]X-[SC]\])?\s+(?P<t0>[\d.]+)\s*-\s*(?P<t1>[\d.]+)\s+sec\s+[\d.]+ \w?Bytes\s+"
-            r"(?P<rate>\d[\d.]*) (?P<unit>[KMGT]?(?:bits|Bytes))/sec(?P<rest>.*)$"
+            r"^\[\s*(?P<id>\d+|SUM)\](?:\[[TR]X-[SC]\])?\s+(?P<t0>\d+(?:\.\d+)?)\s*-\s*(?P<t1>\d+(?:\.\d+)?)\s+sec\s+\d+(?:\.\d+)? \w?Bytes\s+"
+            r"(?P<rate>\d+(?:\.\d+)?) (?P<unit>[KMGT]?(?:bits|Bytes))/sec(?P<rest>.*)$"
         ),
-        "retransmits": re.compile(r"^\s+(?P<n>\d+)\s+(?:sender|[\d.]+ \w?Bytes)"),
+        "retransmits": re.compile(r"^\s+(?P<n>\d+)\s+(?:sender|\d+(?:\.\d+)? \w?Bytes)"),
         "loss": re.compile(r"\d+/\s*\d+ \((?P<pct>[\d.e+-]+)%\)"),
         "refused": re.compile(
             r"(?:iperf3: error - |connect failed: |iperf: )(?P<why>unable to connect to server[^\n]*|Connection (?:refused|timed out)|No route to host)"

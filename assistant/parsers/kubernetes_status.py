@@ -20,6 +20,7 @@ from assistant.intake.document import Document
 NAME = "Kubernetes status"
 TRIGGERS = ("OOMKilled", "Evicted", "ImagePullBackOff", "ErrImagePull", "CrashLoopBackOff", "FailedScheduling", "nodes are available", "READY   STATUS", "RESTARTS",
             "Last State:", "BackOff", "ContainerCreating", "FailedMount", "Preempt", "NodeNotReady", "TaintManagerEviction", "containerStatuses")  # fmt: skip
+VERSIONS = "kubectl 1.10 to 1.34: get pods, describe pod, events"
 
 _STATUS = (
     "Running|Pending|Completed|Succeeded|Failed|Error|Unknown|Terminating|OOMKilled|Evicted|CrashLoopBackOff|ImagePullBackOff|ErrImagePull|ContainerCreating|"

@@ -30,16 +30,19 @@ TRIGGERS = (
     "traceroute to ",
     "REQUEST/RESPONSE",
 )
+VERSIONS = "sockperf 3, qperf 0.4, netperf 2, osu_latency 5 to 7"
 
 _OSU = re.compile(r"^#.*\bOSU MPI(?:-CUDA)? (?:\w+ )?Latency Test")
 _OSU_ROW = re.compile(r"^(?P<size>\d+)\s+(?P<us>\d+\.\d+)\s*$")
-_SOCKPERF = re.compile(r"avg-latency=(?P<us>[\d.]+)")
-_QPERF = re.compile(r"^\s+latency\s+=\s+(?P<n>[\d.]+) (?P<unit>us|ms)\s*$")
-_NETPERF = re.compile(r"^\d+\s+\d+\s+1\s+1\s+[\d.]+\s+(?P<rate>[\d.]+)\s*$")
-_HOP = re.compile(r"^\s*\d+ {1,2}\S.*?(?P<ms>[\d.]+) ms")
-_MTR = re.compile(r"^\s*\d+\.\|-- (?P<hop>.+?)\s+(?P<loss>[\d.]+)%?\s+(?P<sent>\d+)\s+[\d.]+\s+(?P<avg>[\d.]+)\s")
-_PONG = re.compile(r"^\s*pong from \S+ \([^)]*\) via (?P<via>\S+) in (?P<ms>[\d.]+)ms")
-_REPLY = re.compile(r"bytes from \S+(?: \([^)]*\))?: icmp_seq=\d+ .*\btime=(?P<ms>[\d.]+) ms")
+_SOCKPERF = re.compile(r"avg-latency=(?P<us>\d+(?:\.\d+)?)")
+_QPERF = re.compile(r"^\s+latency\s+=\s+(?P<n>\d+(?:\.\d+)?) (?P<unit>us|ms)\s*$")
+_NETPERF = re.compile(r"^\d+\s+\d+\s+1\s+1\s+\d+(?:\.\d+)?\s+(?P<rate>\d+(?:\.\d+)?)\s*$")
+_HOP = re.compile(r"^\s*\d+ {1,2}\S.*?(?P<ms>\d+(?:\.\d+)?) ms")
+_MTR = re.compile(
+    r"^\s*\d+\.\|-- (?P<hop>.+?)\s+(?P<loss>\d+(?:\.\d+)?)%?\s+(?P<sent>\d+)\s+\d+(?:\.\d+)?\s+(?P<avg>\d+(?:\.\d+)?)\s"
+)
+_PONG = re.compile(r"^\s*pong from \S+ \([^)]*\) via (?P<via>\S+) in (?P<ms>\d+(?:\.\d+)?)ms")
+_REPLY = re.compile(r"bytes from \S+(?: \([^)]*\))?: icmp_seq=\d+ .*\btime=(?P<ms>\d+(?:\.\d+)?) ms")
 
 
 def parse(document: Document) -> Iterable[Fact]:

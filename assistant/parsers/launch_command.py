@@ -10,9 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
+from typing import NamedTuple
 
 from assistant.facts import Fact, Value
 from assistant.intake.document import Document
+from assistant.parsers._container_options import docker
+from assistant.parsers._launch_lines import SETTINGS, assigned, line_of
 from assistant.parsers._shell import Logical, Options, integer, logical_lines, options, resolve, variables, words
 
 NAME = "launch command"
@@ -22,6 +25,9 @@ TRIGGERS = (
     '"torchrun"',
     '"accelerate", "launch"',
     "- deepspeed\n",
+    "- mpirun\n",
+    "- mpiexec\n",
+    "- torchrun\n",
     "torch.distributed.launch",
     "torch.distributed.run ",
     "accelerate launch",
@@ -37,6 +43,9 @@ TRIGGERS = (
     "ray start",
     "ray job submit",
     "FORCE_TORCHRUN",
+)
+VERSIONS = (
+    "torchrun, torch.distributed.launch, srun, mpirun, deepspeed, accelerate, horovodrun, ray, pdsh and their options"
 )
 
 _KINDS = {
@@ -60,6 +69,23 @@ _KINDS = {
 }
 
 
+#: Of these one stands in every command.
+_WORDS = (
+    "torchrun",
+    "torch.distributed",
+    "accelerate",
+    "deepspeed",
+    "srun",
+    "mpi",
+    "horovodrun",
+    "colossalai",
+    "docker",
+    "podman",
+    "ray ",
+    "TORCHRUN",
+)
+
+
 @cache
 def _program() -> re.Pattern[str]:
     return re.compile(
@@ -77,9 +103,18 @@ def _arguments() -> re.Pattern[str]:
     )
 
 
-def commands(document: Document) -> Iterator[tuple[int, str, str]]:
-    """(line index, launcher, rest of the line) of every launch command; one line can hold several (srun torchrun)."""
-    for logical in (*logical_lines(document), *_listed(document)):
+class Command(NamedTuple):
+    """A launch command: index of its first line, launcher, rest of the joined line, index of its last line."""
+
+    first: int
+    kind: str
+    rest: str
+    last: int
+
+
+def commands(document: Document) -> Iterator[Command]:
+    """Every launch command; one line can hold several (srun torchrun)."""
+    for logical in (*logical_lines(document, _WORDS), *_listed(document)):
         text, start = logical.text, 0
         if len(text) > 20_000:
             continue
@@ -88,45 +123,59 @@ def commands(document: Document) -> Iterator[tuple[int, str, str]]:
             if not found:
                 break
             rest = found["rest"]
+            if found["program"] == "FORCE_TORCHRUN=1":
+                rest = " ".join(f"--{SETTINGS[n]}={v}" for n, v in assigned().findall(text)) + rest
             if _arguments().match(rest):
-                yield logical.index, _KINDS[found["program"]], rest
+                yield Command(logical.index, _KINDS[found["program"]], rest, logical.last)
             start = found.start("rest")
 
 
 def _listed(document: Document) -> Iterator[Logical]:
     """Commands written as lists: ["torchrun", "--nnodes=2", ...] on one line, or one `- word` a line below command: or args:."""
-    open_at, parts = -1, list[str]()
+    open_at, last, parts = -1, -1, list[str]()
     for index, line in enumerate(document.messages):
+        if open_at < 0 and '"' not in line and not line.rstrip().endswith(":"):
+            continue
         if '", "' in line and re.search(r'\[\s*"(?:torchrun|accelerate|deepspeed|python3?|mpirun|ray)"', line):
             yield Logical(index, re.sub(r'"\s*,\s*"', " ", line.split("[", 1)[1].rsplit("]", 1)[0]).strip(' "'))
             continue
         word = re.match(r"""\s*-\s+(?:"([^"]*)"|'([^']*)'|(\S.*?))\s*$""", line)
         if open_at >= 0 and word:
             parts.append(next(g for g in word.groups() if g is not None))
+            last = index
             continue
         if len(parts) > 1:
-            yield Logical(open_at, " ".join(parts))
+            yield Logical(open_at, " ".join(parts), last)
         header = re.match(r"\s*(?:- )?(?:command|args|entrypoint):\s*$", line)
         # args: goes on with the command above it
         parts = parts if header and open_at >= 0 and parts else []
         open_at = index if header else -1
     if len(parts) > 1:
-        yield Logical(open_at, " ".join(parts))
+        yield Logical(open_at, " ".join(parts), last)
 
 
 def parse(document: Document) -> Iterable[Fact]:
+    if not any(word in document.text for word in _WORDS):
+        return []
     known = {**_allocation(document), **variables(document)}
     facts: list[Fact] = []
-    seen: set[tuple[str, str]] = set()
-    for index, kind, rest in commands(document):
-        if (kind, rest) in seen or len(seen) > 64:
+    times: dict[tuple[str, str], int] = {}
+    origin_kind = "config" if document.origin_kind == "log" else document.origin_kind
+    for command in commands(document):
+        kind, rest = command.kind, command.rest
+        times[kind, rest] = times.get((kind, rest), 0) + 1
+        if times[kind, rest] > 1 or len(times) > 64:
             continue
-        seen.add((kind, rest))
-        origin = document.origin(index, "config" if document.origin_kind == "log" else document.origin_kind)
 
-        def say(key: str, value: Value | None, origin: object = origin) -> None:
+        def say(key: str, value: Value | None, command: Command = command) -> None:
             if value is not None and value != "":
-                facts.append(Fact(key, value, origin))  # type: ignore[arg-type]
+                facts.append(
+                    Fact(
+                        key,
+                        value,
+                        document.origin(line_of(document.messages, command.first, command.last, key), origin_kind),
+                    )
+                )
 
         given = options(words(rest))
         say("launch.kind", kind)
@@ -136,6 +185,10 @@ def parse(document: Document) -> Iterable[Fact]:
             say(key, value)
         script = next((w for w in given.rest if w.endswith(".py")), None) if kind not in ("docker", "ray") else None
         say("launch.script", script)
+    most = max(times.values(), default=0)
+    if most > 1:
+        again = next(c for c in commands(document) if times.get((c.kind, c.rest)) == most)
+        facts.append(Fact("launch.command_times", most, document.origin(again.first, origin_kind)))
     return facts
 
 
@@ -226,33 +279,6 @@ def _colossalai(given: Options, known: dict[str, str]) -> Pairs:
         yield "launch.nnodes", len([h for h in hosts.split(",") if h])
 
 
-def _size_gb(text: str) -> float | None:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", text.strip().lower())
-    if not found:
-        return None
-    return float(found[1]) * {"": 1e-9, "k": 1e-6, "m": 1e-3, "g": 1.0, "t": 1e3}[found[2]]
-
-
-def _docker(given: Options, known: dict[str, str]) -> Pairs:
-    yield "container", "docker"
-    if any(name in given for name in ("e", "env", "env_file")):
-        yield "launch.env_exported", True
-    shm = _value(given, known, "shm_size")
-    if shm:
-        yield "launch.shm_size_gb", _size_gb(shm)
-        yield "launch.shm_volume", True
-    if given.first("ipc") == "host":
-        yield "launch.host_ipc", True
-    elif shm is None:
-        yield "launch.host_ipc", False
-    else:
-        yield "launch.host_ipc", True
-    yield "launch.host_network", (given.first("network", "net") or "bridge") == "host"
-    cpus = given.first("cpus")
-    yield "launch.cpu_limit", float(cpus) if cpus and re.fullmatch(r"\d+(\.\d+)?", cpus) else None
-    yield "launch.memory_limit_gb", _size_gb(given.first("memory", "m") or "")
-
-
 def _ray(given: Options, known: dict[str, str]) -> Pairs:
     address = given.first("address")
     yield "launch.hosts", address
@@ -267,6 +293,6 @@ _READERS = {
     "horovodrun": _mpi,
     "srun": _srun,
     "colossalai": _colossalai,
-    "docker": _docker,
+    "docker": docker,
     "ray": _ray,
 }

@@ -31,6 +31,7 @@ TRIGGERS = (
     "\nRANK=",
     "PYTHONUNBUFFERED",
 )
+VERSIONS = "environments as env, printenv, /proc/PID/environ and export lines show them"
 
 _NAMES = r"(?:" + "|".join(re.escape(p) for p in _PREFIXES) + r")\w*"
 
@@ -72,6 +73,18 @@ def _line(text: str) -> Iterator[tuple[str, str | None, bool]]:
                 yield found["name"], found["value"], dumped
 
 
+#: Names without an underscore between capitals.
+_PLAIN_NAMES = ("RANK", "NNODES", "NPROC", "GPUS", "LOGLEVEL", "PYTHON", "_proxy")
+_CAPITALS = re.compile(r"[A-Z0-9]_[A-Z0-9]")
+
+
+def _may_set(text: str) -> bool:
+    """A cheap look that rules most lines out."""
+    if "=" not in text and ":" not in text and not any(w in text for w in ("ENV ", "setenv", "environ")):
+        return False
+    return ("_" in text and _CAPITALS.search(text) is not None) or any(word in text for word in _PLAIN_NAMES)
+
+
 @cache
 def _any_name() -> re.Pattern[str]:
     return re.compile(_NAMES)
@@ -82,14 +95,10 @@ def parse(document: Document) -> Iterable[Fact]:
     seen: set[tuple[str, str, str | None]] = set()
     messages = document.messages
     for index, text in enumerate(messages):
-        if (
-            len(text) > 8000
-            or ("=" not in text and ":" not in text and not any(w in text for w in ("ENV ", "setenv", "environ")))
-            or not _any_name().search(text)
-        ):
+        if len(text) > 8000 or " NCCL INFO " in text or " NCCL WARN " in text or not _may_set(text):
             continue
         stripped = text.lstrip()
-        if stripped.startswith(("#", "//", ";")) or " NCCL INFO " in text or " NCCL WARN " in text:
+        if stripped.startswith(("#", "//", ";")) or not _any_name().search(text):
             continue
         for name, value, dumped in _line(text):
             at = index
@@ -104,6 +113,8 @@ def parse(document: Document) -> Iterable[Fact]:
                 if document.origin_kind != "log"
                 else ("tool" if dumped and _is_dump(messages, index) else "config")
             )
+            if kind == "tool" and dumped and text[0] not in "$ ":
+                value = text.partition("=")[2].strip().strip("\"'")  # `env` prints values with spaces as they are
             origin = document.origin(at, kind)
             if (name, value, origin.host) in seen:
                 continue

@@ -10,29 +10,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
 from typing import Any
-
-import yaml
 
 from assistant.facts import Fact, Value
 from assistant.intake.document import Document
+from assistant.parsers._manifest_pods import gpu_pod, line_of, roles, uses_gpus
+from assistant.parsers._yaml import first_document
 
 NAME = "Kubernetes manifest"
 TRIGGERS = ("apiVersion:",)
+VERSIONS = (
+    "Kubernetes manifests (v1 pods, Kubeflow PyTorchJob and MPIJob v1 and v2beta1, JobSet, Volcano), "
+    "docker compose and run"
+)
 
 
-@cache
-def _loader() -> Any:
-    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+#: What of the pods counts that use GPUs, where any does: the share of a launcher or head is small by design.
+_RESOURCES = ("launch.cpu_limit", "launch.memory_limit_gb")
 
 
 def parse(document: Document) -> Iterable[Fact]:
     facts: list[Fact] = []
     for first, text in _parts(document):
-        origin = document.origin(first, "config")
+        lines = text.split("\n")
         for key, value in _read(text):
-            facts.append(Fact(key, value, origin))
+            facts.append(Fact(key, value, document.origin(first + line_of(lines, key, value), "config")))
     return facts
 
 
@@ -56,20 +58,22 @@ def _parts(document: Document) -> Iterator[tuple[int, str]]:
 def _read(text: str) -> list[tuple[str, Value]]:
     if len(text) > 400_000:
         return []
-    try:
-        data = yaml.load(text, _loader())
-    except yaml.YAMLError:
-        data = None
+    data = first_document(text)
     found: list[tuple[str, Value]] = []
     if not isinstance(data, dict) or "kind" not in data:
         return _by_lines(text)
     found.append(("scheduler", "kubernetes"))
     found.append(("container", "kubernetes-pod"))
+    if any(_injected(node) for node in _walk(data)):
+        found.append(("launch.sidecar", True))
     replicas, pods = _replicas(data), list(_pod_specs(data))
     if replicas:
         found.append(("launch.replicas", replicas))
+    found += roles(data)
+    using = [pod for pod in pods if uses_gpus(pod)]
     for pod in pods:
-        found += _pod(pod)
+        found += (f for f in _pod(pod) if not using or pod in using or f[0] not in _RESOURCES)
+        found += gpu_pod(pod)
     found += _one_role(data)
     return list(dict.fromkeys(found))
 
@@ -86,6 +90,8 @@ def _by_lines(text: str) -> list[tuple[str, Value]]:
         found.append(("launch.host_network", bool(re.search(r"hostNetwork:\s*true", text))))
         if "/dev/shm" in text:
             found.append(("launch.shm_volume", True))
+        elif "nvidia.com/gpu" in text and not re.search(r"hostIPC:\s*true", text):
+            found.append(("launch.container_shm", "none"))
     return found
 
 
@@ -105,6 +111,12 @@ def _one_role(data: dict[str, Any]) -> Iterator[tuple[str, Value]]:
         missing = sorted(set.union(*list(given.values())) - everywhere)
         if missing:
             yield "launch.env_one_role", ", ".join(missing)
+
+
+def _injected(node: dict[str, Any]) -> bool:
+    """A service mesh puts its proxy beside the containers."""
+    wanted = {"sidecar.istio.io/inject": "true", "linkerd.io/inject": "enabled", "istio-injection": "enabled"}
+    return any(str(node.get(name)).lower() == value for name, value in wanted.items())
 
 
 def _names(node: Any) -> Iterator[str]:
@@ -181,7 +193,7 @@ def _limits(limits: dict[str, Any]) -> Iterator[tuple[str, Value]]:
             size = quantity_gb(text)
             if size:
                 yield "launch.memory_limit_gb", size
-        elif str(name).endswith("/gpu") and text.isdigit():
+        elif str(name).endswith("/gpu") and text.isdecimal():
             yield "launch.gpu_request", int(text)
         elif re.search(r"rdma|efa|hca|sriov|roce", str(name)):
             yield "launch.rdma_request", f"{name}={text}"

@@ -19,6 +19,7 @@ from assistant.parsers.launch_command import commands
 
 NAME = "Slurm job script"
 TRIGGERS = ("#SBATCH ",)
+VERSIONS = "sbatch scripts of Slurm 17 to 25, shell scripts"
 
 _SHORT = {"N": "nodes", "n": "ntasks", "c": "cpus-per-task", "G": "gpus", "w": "nodelist", "m": "distribution"}
 _OWN_LAUNCHERS = ("torchrun", "torch.distributed.launch", "accelerate", "colossalai")
@@ -140,7 +141,7 @@ def _starts_on_each(document: Document) -> int | None:
             r"python|torchrun|launch|bash|\.sh|\.py|\$", text
         ):
             continue
-        if re.search(r"=\s*[$`]\(?.*hostname", text):
+        if re.match(r"\s*(?:export\s+)?\w+=\(?\s*[$`]\(?.*hostname", text):
             continue
         return logical.index
     return None

@@ -16,6 +16,7 @@ from assistant.intake.document import Document
 
 NAME = "listening ports"
 TRIGGERS = ("LISTEN", "/tcp:")
+VERSIONS = "ss -ltnp of iproute2 3 to 6, netstat -ltnp, lsof -i, fuser"
 
 
 @cache

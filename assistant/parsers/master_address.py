@@ -16,6 +16,10 @@ from assistant.intake.document import Document
 
 NAME = "own name as master address"
 TRIGGERS = ("$(hostname", "`hostname", "$HOSTNAME", "${HOSTNAME", "SLURMD_NODENAME", "gethostname()")
+VERSIONS = "MASTER_ADDR in shell scripts, environments and Python, hostname lookups"
+
+#: Lines without any of these cannot matter.
+_WORDS = ("host", "HOST", "NODENAME", "srun", "pdsh", "clush", "mpi", "'")
 
 
 @cache
@@ -29,8 +33,9 @@ def _itself() -> re.Pattern[str]:
 def parse(document: Document) -> Iterable[Fact]:
     batch = "#SBATCH" in document.text
     inside = False
+    started: bool | None = None
     for index, line in enumerate(document.lines):
-        if line.lstrip().startswith("#"):
+        if not any(word in line for word in _WORDS) or line.lstrip().startswith("#"):
             continue
         each = re.search(r"\b(?:srun|pdsh|clush|mpirun|mpiexec)\b.*\b(?:ba)?sh -l?c\b *(?P<quote>['\"])", line)
         start = inside
@@ -46,11 +51,11 @@ def parse(document: Document) -> Iterable[Fact]:
         ):
             yield Fact("launch.self_address", found[0][:120], document.origin(index, "config"))
             return
-        if (
-            found
-            and not batch
-            and re.search(r"torchrun|torch\.distributed|accelerate launch", document.text)
-            and not re.search(r"(?:node_rank|machine_rank)[= ]0\b", document.text)
-        ):
+        if found and not batch and started is None:
+            started = bool(
+                re.search(r"torchrun|torch\.distributed|accelerate launch", document.text)
+                and not re.search(r"(?:node_rank|machine_rank)[= ]0\b", document.text)
+            )
+        if found and started:
             yield Fact("launch.self_address", found[0][:120], document.origin(index, "config"))
             return

@@ -36,6 +36,7 @@ TRIGGERS = (
     "/etc/hosts",
     "in name resolution",
 )
+VERSIONS = "/etc/hosts, getent, host, nslookup, dig of BIND 9, hostname -I, resolvectl, Python's getaddrinfo errors"
 
 _LOCAL = frozenset(
     (

@@ -19,6 +19,20 @@ from assistant.parsers._nccl_lines import Collected, NcclLine, host_subject, ncc
 
 NAME = "NCCL channels"
 TRIGGERS = ("NCCL INFO", "INFO Ring ", "INFO Channel ")
+VERSIONS = "NCCL 2.4 to 2.28, RCCL 2.7 and later: channels, rings, trees, connections"
+LINES = (
+    "INFO Channel ",
+    "INFO Ring ",
+    " coll channels",
+    "Pattern 4",
+    "Check P2P",
+    "P2P is disabled",
+    "NVLS multicast",
+    "Loading topology",
+    "DMA-BUF",
+    "GPU Direct RDMA",
+    "use ring PXN",
+)
 
 
 @cache
@@ -185,7 +199,7 @@ def _topology(line: NcclLine, out: Collected) -> None:
         if found:
             out.add("nccl.channels", int(found[1]), line.index, host)
     elif "Pattern 4" in text:
-        found = _re(r"Pattern 4, .*?(?:bw|speed) ([\d.]+)/[\d.]+, .*?type (\w+(?:/\w+)?)").search(text)
+        found = _re(r"Pattern 4, .*?(?:bw|speed) (\d+(?:\.\d+)?)/\d+(?:\.\d+)?, .*?type (\w+(?:/\w+)?)").search(text)
         if found:
             out.add("nccl.topo_type", found[2], line.index)
             out.add("nccl.topo_bw", float(found[1]), line.index)

@@ -12,12 +12,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 
-from assistant.facts import Fact
+from assistant.facts import Fact, Subject
 from assistant.intake.document import Document
 from assistant.parsers._nccl_lines import Collected, nccl_lines
 
 NAME = "NCCL communicators"
 TRIGGERS = ("NCCL INFO", "NCCL WARN")
+VERSIONS = "NCCL 2.10 to 2.28: begin and end of ncclCommInitRank"
+LINES = (
+    "Init START",
+    "Init COMPLETE",
+    "- COMPLETE",
+    "nNodes ",
+    "Bootstrap",
+)
 
 #: Share of the ranks that must be seen before one that is not seen counts as missing.
 ENOUGH = 0.75
@@ -81,6 +89,9 @@ def _largest(out: Collected, known: dict[tuple[str, int], _Communicator]) -> Non
         (c for c in known.values() if c.size == size), key=lambda c: (len(c.started) + len(c.completed), -c.first)
     )
     out.add("nccl.nranks", size, comm.first)
+    for state, ranks in (("started", comm.started), ("completed", comm.completed)):
+        for rank, index in ranks.items():
+            out.add("nccl.init_rank", f"{state} of {size}", index, Subject("rank", str(rank)))
     if comm.started:
         out.add("nccl.init_started", len(comm.started), comm.first)
     if comm.completed or comm.started:

@@ -24,6 +24,36 @@ from assistant.parsers._nccl_lines import Collected, NcclLine, host_subject, ncc
 
 NAME = "NCCL log"
 TRIGGERS = ("NCCL INFO", "NCCL WARN", "NCCL version ", "] INFO ", "Failed to open libibverbs")
+VERSIONS = "NCCL 2.3 to 2.28, RCCL 2.7 and later, with INFO and WARN"
+LINES = (
+    "NCCL WARN",
+    "] WARN ",
+    "NCCL version ",
+    "cudaDriverVersion ",
+    " set by ",
+    "_IFNAME set to",
+    "_HCA set to",
+    " set to ",
+    "Bootstrap",
+    "Using interface",
+    "NET/Socket : Using [",
+    "NET/FastSocket : Using [",
+    "threads and",
+    "Mbps",
+    "Using network ",
+    "ernal Network ",
+    "NET/IB : ",
+    "No device found",
+    "provider=",
+    "libibverbs.so",
+    "lugin",
+    "NET/OFI",
+    "aws-ofi-nccl",
+    "onnect returned",
+    "onnect to ",
+    "onnection to ",
+    "ompletion ",
+)
 
 _QUIET_WARNINGS = ("Failed to open libibverbs", "No plugin found", "Could not find", "MSCCL", 'Missing "iommu=pt"')
 

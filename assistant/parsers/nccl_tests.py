@@ -18,9 +18,11 @@ from functools import cache
 from assistant.facts import Fact
 from assistant.intake.document import Document
 from assistant.parsers._nccl_lines import Collected
+from assistant.parsers._nccl_tests_curve import at_size, dip, fit, place_ratio
 
 NAME = "nccl-tests"
 TRIGGERS = ("busbw", "_perf ", "Avg bus bandwidth", "minBytes", "     sum      -1")
+VERSIONS = "nccl-tests 1.0 to 2.17, rccl-tests"
 
 MIB = 1 << 20
 #: Bandwidth dips below this size come with the change of protocol and mean little.
@@ -45,6 +47,9 @@ class Row:
     busbw: float
     wrong: int
     index: int
+    outside: float | None = None
+    inside: float | None = None
+    """Bus bandwidth out of place and in place."""
 
 
 @dataclass(slots=True)
@@ -164,12 +169,13 @@ def read_row(line: str, index: int) -> Row | None:
     ).match(line)
     if not found:
         return None
-    bandwidths = [value for value in (_float(found["b1"]), _float(found["b2"])) if value is not None]
+    outside, inside = _float(found["b1"]), _float(found["b2"])
+    bandwidths = [value for value in (outside, inside) if value is not None]
     times = [value for value in (_float(found["t1"]), _float(found["t2"])) if value is not None]
     if not bandwidths or not times:
         return None
-    wrong = sum(int(w) for w in (found["w1"], found["w2"] or "") if w.isdigit())
-    return Row(int(found["size"]), min(times), max(bandwidths), wrong, index)
+    wrong = sum(int(w) for w in (found["w1"], found["w2"] or "") if w.isdecimal())
+    return Row(int(found["size"]), min(times), max(bandwidths), wrong, index, outside, inside)
 
 
 def _float(text: str | None) -> float | None:
@@ -212,3 +218,35 @@ def _facts(table: Table, out: Collected) -> None:
             out.add("nccl_tests.drop_at_size", True, row.index)
             break
         high = max(high, row.busbw)
+    _curve(table, best, out)
+
+
+def _curve(table: Table, best: Row, out: Collected) -> None:
+    """Latency and bandwidth apart, dips, and the whole run in a form that can be compared with other runs."""
+    fitted = fit(table.rows)
+    scale = 1 if table.micro else 1000
+    run = [f"op={table.op or '-'}", f"ranks={table.ranks}", f"nodes={len(table.hosts)}", f"size={best.size}"]
+    if fitted.alpha is not None:
+        out.add("nccl_tests.alpha_us", round(fitted.alpha * scale, 1), table.rows[0].index)
+        run.append(f"alpha={fitted.alpha * scale:.4g}")
+    if fitted.beta is not None:
+        out.add("nccl_tests.beta_gbs", round(fitted.beta, 2), table.rows[-1].index)
+        run.append(f"beta={fitted.beta:.4g}")
+    large = max(table.rows, key=lambda row: row.size)
+    if large.size >= MIB and large.busbw > 0:
+        hosts = ",".join(sorted(table.hosts)) or (out.document.host or "")
+        out.add("nccl_tests.run", " ".join([*run, f"peak={large.busbw:g}", f"hosts={hosts}"])[:400], large.index)
+    fall = dip(table.rows)
+    if fall is not None and isinstance(fall.row, Row):
+        out.add("nccl_tests.dip_kind", fall.kind, fall.row.index)
+        out.add(
+            "nccl_tests.dip_at",
+            f"{at_size(fall.row.size)}: {fall.row.busbw:g} after {fall.before:g} GB/s",
+            fall.row.index,
+        )
+    ratio = place_ratio(table.rows)
+    if ratio is not None and not 0.85 <= ratio <= 1.18:
+        out.add("nccl_tests.place_ratio", round(ratio, 2), best.index)
+    wrong = next((row for row in table.rows if row.wrong), None)
+    if wrong is not None:
+        out.add("nccl_tests.wrong_from", wrong.size, wrong.index)

@@ -19,6 +19,7 @@ from assistant.parsers._device import gpu_subject, hosts_by_line
 
 NAME = "NCCL topology"
 TRIGGERS = ("=== System : maxBw", "link_speed=", "=== System : maxWidth")
+VERSIONS = "NCCL 2.4 to 2.28: dumps of the graph and the XML topology in logs"
 
 
 def parse(document: Document) -> Iterable[Fact]:
@@ -47,7 +48,8 @@ def _file(document: Document) -> Iterator[Fact]:
     link: tuple[float, int, int] | None = None
     for index, text in enumerate(document.lines):
         found = re.search(
-            r'<pci .*class="0x0302\d\d".*link_speed="(?P<speed>[\d.]+) GT/s[^"]*" link_width="(?P<width>\d+)"', text
+            r'<pci .*class="0x0302\d\d".*link_speed="(?P<speed>\d+(?:\.\d+)?) GT/s[^"]*" link_width="(?P<width>\d+)"',
+            text,
         )
         if found:
             link = (float(found["speed"]), int(found["width"]), index)

@@ -16,6 +16,7 @@ from assistant.parsers._net import Reader
 
 NAME = "sysfs network attributes"
 TRIGGERS = ("/sys/class/net/",)
+VERSIONS = "/sys/class/net and /sys/class/infiniband of Linux 3.10 to 6.14"
 
 _ASKED = re.compile(r"/sys/class/net/(?P<dev>[\w.-]+)/(?P<what>speed|mtu|carrier)\b(?:[:= ]+(?P<value>-?\d+)\s*$)?")
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 from assistant.parsers._net import Reader
 
 NAME = "node placement"
@@ -25,11 +26,25 @@ TRIGGERS = (
     "-> switch port",
     "Placement",
     "Zone",
-    "zone",
-    "rack",
+    " zone",
+    "/zone",
+    "-zone",
+    "\nzone",
+    '"zone',
+    "=zone",
+    " rack",
+    "/rack",
+    "-rack",
+    "\track",
+    '"rack',
+    "=rack",
+    "networkblock",
+    "network-block",
     "island",
-    "RACK",
     "Rack",
+)
+VERSIONS = (
+    "AWS describe-instance-topology, GKE and kubectl node labels, Slurm topology (scontrol show topology), ibtracert"
 )
 
 _NODES = re.compile(r"\"NetworkNodes\":\s*\[(?P<ids>[^\]]+)\]")
@@ -41,6 +56,8 @@ _LABEL = re.compile(
     r"\b(?P<kind>rack|network-?block|(?:hpc-?)?island|hall|row|cell|scalable-?unit|cabinet)[-_=: ]?(?P<which>[a-z]?\d+\w*)\b",
     re.IGNORECASE,
 )
+_REGIONS = ("us-", "eu-", "ap-", "sa-", "ca-", "me-", "af-", "asia-", "europe-", "northamerica-", "-az")
+_KINDS = ("rack", "network", "island", "hall", "row", "cell", "scalable", "cabinet")
 _SWITCH = re.compile(r"SwitchName=(?P<name>\S+) .*?\bLevel=(?P<level>\d+).*?\bNodes=(?P<nodes>\S+)")
 _LIST = re.compile(r"\bNodeList=(?P<nodes>[A-Za-z]\S*)")
 _ITEM = re.compile(r"([A-Za-z][\w.-]*?)(?:\[([\d,-]+)\]|(\d+))(?:,|$)")
@@ -57,8 +74,8 @@ def parse(document: Document) -> Iterable[Fact]:
 def _network_nodes(reader: Reader) -> Iterator[Fact]:
     """AWS: the switches above each instance, from the core down; sharing the last one means one hop."""
     paths: list[tuple[int, list[str]]] = []
-    for index, text in enumerate(reader.document.messages):
-        found = _NODES.search(text)
+    for index in lines_with(reader.document, ("NetworkNodes",)):
+        found = _NODES.search(reader.document.lines[index])
         if found:
             paths.append((index, re.findall(r"\"([^\"]+)\"", found["ids"])))
     for level, name in ((0, "core switches"), (1, "aggregation switches")):
@@ -78,8 +95,8 @@ def _labels(reader: Reader) -> Iterator[Fact]:
         words = text.split()
         if (
             words
-            and any(_HEADING.match(w) for w in words)
             and words[0].upper() in ("NAME", "NODE", "HOST", "HOSTNAME", "INSTANCE")
+            and any(_HEADING.match(w) for w in words)
         ):
             columns, start, rows, values = words, index, 0, {}
             continue
@@ -94,10 +111,15 @@ def _labels(reader: Reader) -> Iterator[Fact]:
             yield reader.job(start, "placement.apart", f"{rows} nodes in {len(found)} different {heading.lower()}s")
             return
     yield from _tokens(reader)
-    zones = {z[0] for z in _ZONE.finditer(reader.document.text)}
+    zoned = {
+        z[0]: i
+        for i in reversed(lines_with(reader.document, _REGIONS))
+        for z in _ZONE.finditer(reader.document.lines[i])
+    }
+    zones = set(zoned)
     regional = {z for z in zones if not re.search(r"-az\d$", z)}
     if len(regional) > 1 and not values:
-        line = next(i for i, t in enumerate(reader.document.messages) if _ZONE.search(t))
+        line = min(zoned.values())
         yield reader.job(line, "placement.zones", ", ".join(sorted(regional)[:4]))
 
 
@@ -106,6 +128,9 @@ def _tokens(reader: Reader) -> Iterator[Fact]:
     found: dict[str, dict[str, str]] = {}
     first = 0
     for index, text in enumerate(reader.document.messages):
+        lowered = text.lower()
+        if len(text) > 400 or not any(kind in lowered for kind in _KINDS):
+            continue
         words = text.split()
         if len(words) < 2 or not re.match(r"[A-Za-z][\w.-]*\d", words[0]):
             continue
@@ -126,7 +151,7 @@ def _expand(text: str) -> set[str]:
     for name, ranges, single in _ITEM.findall(text):
         for part in (ranges or single).split(","):
             low, _, high = part.partition("-")
-            if low.isdigit() and (not high or high.isdigit()) and len(out) < 5000:
+            if low.isdecimal() and (not high or high.isdecimal()) and len(out) < 5000:
                 numbers = range(int(low), int(high or low) + 1)
                 out.update(f"{name}{n:0{len(low)}d}" for n in numbers[:2000])
     return out
@@ -136,7 +161,8 @@ def _switches(reader: Reader) -> Iterator[Fact]:
     """Slurm: the nodes of a job against the switches of the topology."""
     switches: dict[int, dict[str, set[str]]] = {}
     job: tuple[int, set[str]] | None = None
-    for index, text in enumerate(reader.document.messages):
+    for index in lines_with(reader.document, ("SwitchName=", "NodeList=")):
+        text = reader.document.lines[index]
         found = _SWITCH.search(text)
         if found:
             switches.setdefault(int(found["level"]), {})[found["name"]] = _expand(found["nodes"])
@@ -159,7 +185,8 @@ def _switches(reader: Reader) -> Iterator[Fact]:
 def _hops(reader: Reader) -> Iterator[Fact]:
     """ibtracert: how many switches lie between two ports."""
     hops: list[tuple[int, int]] = []
-    for index, text in enumerate(reader.document.messages):
+    for index in lines_with(reader.document, ("From ca {", "From node {", "From switch {", "-> switch port {")):
+        text = reader.document.lines[index]
         if re.match(r"\s*From (?:ca|node|switch) \{", text):
             hops.append((0, index))
         elif "-> switch port {" in text and hops:

@@ -31,6 +31,7 @@ TRIGGERS = (
     "compact_stall",
     "allocstall",
 )
+VERSIONS = "cyclictest, hwlatdetect, osnoise and timerlat tracers, rtla of Linux 5.17 and later"
 
 _TRAINING = re.compile(r"python|train|torchrun|pt_main|nccl|perf\b|mpi", re.IGNORECASE)
 
@@ -59,13 +60,13 @@ def _microseconds(document: Document) -> Iterator[tuple[int, float]]:
             columns = re.split(r"\s{2,}", text.strip().replace("% CPU", "%CPU"))
             continue
         quantum = quantum or bool(re.search(r"\bFWQ\b|fixed work quantum|work quantum", text))
-        row = re.match(r"^\s*\d+ #\d+\s+(?P<cells>[\d.]+(?:\s+[\d.]+)+)", text)
+        row = re.match(r"^\s*\d+ #\d+\s+(?P<cells>\d+(?:\.\d+)?(?:\s+\d+(?:\.\d+)?)+)", text)
         if row and columns:
             cells = [float(c) for c in row["cells"].split()]
             if len(cells) > 4:
                 yield index, cells[4]
             continue
-        delay = re.match(r"^\s*(?P<task>\S+?):(?:\(?\d+\)?)\s*\|.*\|\s*max:?\s*(?P<ms>[\d.]+) ms", text)
+        delay = re.match(r"^\s*(?P<task>\S+?):(?:\(?\d+\)?)\s*\|.*\|\s*max:?\s*(?P<ms>\d+(?:\.\d+)?) ms", text)
         if delay and _TRAINING.search(delay["task"]):
             yield index, 1000 * float(delay["ms"])
             continue

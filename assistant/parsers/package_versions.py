@@ -20,8 +20,9 @@ NAME = "package versions"
 TRIGGERS = (
     "==", "PyTorch version:", "Package  ", "# packages in environment", "[pip3]", "[conda]", "torch.__version__", "torch version", "PyTorch version", "Available Tensor Operations",
     "Python version:", "pypi_0", "transformers version", "`transformers` version", "Python 3.", "--check-build",
-    "cuda.nccl.version", "pip list", "pip freeze", "pip show", "conda list", "+cu1", "pip3 list", "uv pip",
+    "cuda.nccl.version", "pip list", "pip freeze", "pip show", "conda list", "+cu1", "pip3 list", "uv pip", "pytorch=",
 )  # fmt: skip
+VERSIONS = "pip list and freeze, conda list, torch's collect_env, ldconfig, dpkg and rpm lists"
 
 #: Packages whose version must be the same on all nodes, or tells what the build can do.
 KNOWN_WORDS = (
@@ -30,6 +31,13 @@ KNOWN_WORDS = (
     "bitsandbytes peft trl datasets colossalai fairscale vllm numpy mpi4py nvidia-cuda-runtime-cu11 nvidia-cuda-runtime-cu12 nvidia-cudnn-cu12 aws-ofi-nccl"
 )
 KNOWN = KNOWN_WORDS.split()
+
+
+#: Of these one stands in every line that names a version.
+_WORDS = tuple(
+    {w for w in KNOWN if not any(o != w and o in w for o in KNOWN)}
+    | {"torch", "Torch", "ython", "CUDA", "cuda", "+cu", "river", "nccl", "(2,", "[X]", "[ ]", "Available "}
+)
 
 
 @cache
@@ -63,7 +71,7 @@ def parse(document: Document) -> Iterable[Fact]:
     hosts = section_hosts(document)
     seen: set[tuple[str, Value, str | None]] = set()
     for index, message in enumerate(document.messages):
-        if len(message) > 1000:
+        if len(message) > 1000 or not any(word in message for word in _WORDS):
             continue
         if message.startswith("Available "):
             section = message
@@ -77,8 +85,10 @@ def parse(document: Document) -> Iterable[Fact]:
             facts.append(Fact(key, value, origin, Subject("host", origin.host) if origin.host else JOB))
             if key == "package.version" and "nccl" in str(value).split()[0] and "ofi" not in str(value):
                 nccl.add(str(value))
-    if len({v.split()[0] for v in nccl}) > 1:
-        facts.append(Fact("torch.nccl_packages", len({v.split()[0] for v in nccl}), facts[-1].origin))
+    names = {v.split()[0] for v in nccl}
+    if len(names) > 1:
+        shown = next(f for f in facts if f.key == "package.version" and str(f.value).split()[0] == min(names))
+        facts.append(Fact("torch.nccl_packages", len(names), shown.origin))
     return facts
 
 
@@ -105,6 +115,10 @@ def _read(message: str, section: str) -> Iterator[tuple[str, Value]]:
     if "CUDA used to build PyTorch: None" in message or (
         "Could not collect" in message and "CUDA used to build" in message
     ):
+        yield "torch.cpu_build", True
+    conda = re.search(r"\bpytorch(?:\s+|==?)(?P<version>\d+\.\d+[\w.]*)(?:\s+|=)\S*_cpu_", message)
+    if conda:
+        yield "torch_version", conda["version"]
         yield "torch.cpu_build", True
     boxed = re.match(r"\s*\[(X| )\] (NCCL|MPI|Gloo)\s*$", message)
     if boxed and section.startswith("Available Tensor Operations"):

@@ -19,6 +19,7 @@ from assistant.parsers._net import Reader
 
 NAME = "table of pairs"
 TRIGGERS = (" -> ", " <-> ", " - ", "->", "<->", " to ", " vs ")
+VERSIONS = "tables of bandwidth or latency for pairs of hosts, as people and scripts print them"
 
 _PAIR = re.compile(
     r"^\s*(?P<a>[A-Za-z][\w.-]*\d[\w.]*) ?(?:<?-{1,2}>|to|vs\.?|—|→) ?(?P<b>[A-Za-z][\w.-]*\d[\w.]*)[\s:,=|]+(?P<rest>[\d.].*)$"

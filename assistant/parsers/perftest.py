@@ -19,6 +19,7 @@ from assistant.parsers._net import Reader
 
 NAME = "perftest"
 TRIGGERS = ("BW average", "t_typical", "BW peak")
+VERSIONS = "perftest 4 to 24: ib_write_bw, ib_read_bw, ib_send_bw and latencies, with and without CUDA"
 
 
 @cache
@@ -26,10 +27,10 @@ def _patterns() -> dict[str, re.Pattern[str]]:
     return {
         "head": re.compile(r"#bytes\s+#iterations\s+BW peak\[(?P<unit>[^\]]+)\]"),
         "row": re.compile(
-            r"^\s*(?P<bytes>\d+)\s+(?P<iters>\d+)\s+(?P<peak>[\d.]+)\s+(?P<avg>[\d.]+)\s+(?P<rate>[\d.]+)\s*$"
+            r"^\s*(?P<bytes>\d+)\s+(?P<iters>\d+)\s+(?P<peak>\d+(?:\.\d+)?)\s+(?P<avg>\d+(?:\.\d+)?)\s+(?P<rate>\d+(?:\.\d+)?)\s*$"
         ),
         "lat": re.compile(
-            r"^\s*(?P<bytes>\d+)\s+(?P<iters>\d+)\s+(?P<min>[\d.]+)\s+(?P<max>[\d.]+)\s+(?P<typical>[\d.]+)\s+(?P<avg>[\d.]+)"
+            r"^\s*(?P<bytes>\d+)\s+(?P<iters>\d+)\s+(?P<min>\d+(?:\.\d+)?)\s+(?P<max>\d+(?:\.\d+)?)\s+(?P<typical>\d+(?:\.\d+)?)\s+(?P<avg>\d+(?:\.\d+)?)"
         ),
     }
 

@@ -18,6 +18,7 @@ from assistant.parsers._net import Reader
 
 NAME = "ping"
 TRIGGERS = ("pmtu ", "packets transmitted", "min/avg/max", "message too long", "Frag needed", "bytes from ")
+VERSIONS = "ping of iputils and BusyBox, fping, hping3"
 
 
 @cache
@@ -27,10 +28,10 @@ def _patterns() -> dict[str, re.Pattern[str]]:
             r"^PING \S+ (?:\([^)]*\) )?(?:from \S+ (?:\S+: )?)?(?P<size>\d+)(?:\(\d+\))? (?:data )?bytes"
         ),
         "loss": re.compile(
-            r"\d+ packets transmitted, \d+ (?:packets )?received,(?: \+\d+ errors,)? (?:\+\d+ duplicates, )?(?P<pct>[\d.]+)% packet loss"
+            r"\d+ packets transmitted, \d+ (?:packets )?received,(?: \+\d+ errors,)? (?:\+\d+ duplicates, )?(?P<pct>\d+(?:\.\d+)?)% packet loss"
         ),
         "rtt": re.compile(
-            r"(?:rtt|round-trip) min/avg/max(?:/(?:mdev|stddev))? = (?P<min>[\d.]+)/(?P<avg>[\d.]+)/(?P<max>[\d.]+)(?:/(?P<dev>[\d.]+))? ms"
+            r"(?:rtt|round-trip) min/avg/max(?:/(?:mdev|stddev))? = (?P<min>\d+(?:\.\d+)?)/(?P<avg>\d+(?:\.\d+)?)/(?P<max>\d+(?:\.\d+)?)(?:/(?P<dev>\d+(?:\.\d+)?))? ms"
         ),
         "long": re.compile(r"message too long|Frag needed and DF set|Packet needs to be fragmented"),
     }

@@ -17,6 +17,7 @@ from assistant.parsers._net import Reader
 
 NAME = "images of a job"
 TRIGGERS = ("IMAGE", "Image:", "image=")
+VERSIONS = "kubectl get pods with images, docker ps, crictl"
 
 
 @cache
@@ -33,10 +34,10 @@ def parse(document: Document) -> Iterable[Fact]:
     tags: dict[tuple[str, str], dict[str, int]] = {}
     inside = False
     for index, text in enumerate(document.messages):
-        if patterns["head"].search(text):
+        if "IMAGE" in text and patterns["head"].search(text):
             inside = True
             continue
-        row = patterns["row"].match(text) if inside else None
+        row = patterns["row"].match(text) if inside and "/" in text else None
         if row:
             job = re.sub(r"-(?:master|worker|launcher|leader|server|head)\b.*$|-?\d+$", "", row["pod"])
             tags.setdefault((job, row["repo"]), {}).setdefault(row["tag"], index)

@@ -28,6 +28,7 @@ TRIGGERS = (
     "/tcp open",
     "(UNKNOWN) [",
 )
+VERSIONS = "nc of OpenBSD and nmap (ncat), telnet, nmap 7, bash /dev/tcp"
 
 
 @cache

@@ -20,6 +20,7 @@ from assistant.intake.document import Document
 
 NAME = "profiler table"
 TRIGGERS = ("Self CPU", "Percentage %", "Mean duration", "Total straggler", "cumtime")
+VERSIONS = "torch.profiler 1.8 to 2.9, Lightning's simple profiler 1 to 2, DeepSpeed's comms summary, cProfile"
 
 _FETCH = re.compile(
     r"train_dataloader_next|get_train_batch|fetch_next\S*train|enumerate\(DataLoader\)|_(?:Multi|Single)Process(?:ing)?(?:DataLoader)?Iter|DataLoader\S*__next__|IteratorGetNext|_next_data|dataloader\.py|data_worker",
@@ -31,13 +32,18 @@ _COMM = re.compile(
     re.IGNORECASE,
 )
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)%")
+#: Tables that are read.
+_TABLES = 64
 _UNIT = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 def parse(document: Document) -> Iterable[Fact]:
     facts: list[Fact] = []
-    lines = document.messages
-    for index, line in enumerate(lines):
+    tables = 0
+    for index, line in enumerate(document.messages):
+        if tables >= _TABLES:
+            break
+        tables += 1
         if "Self CPU" in line and "Name" in line:
             facts += _torch(document, index)
         elif "Percentage %" in line and "Action" in line:
@@ -46,6 +52,8 @@ def parse(document: Document) -> Iterable[Fact]:
             facts += _straggler(document, index)
         elif "cumtime" in line and "ncalls" in line:
             facts += _cprofile(document, index)
+        else:
+            tables -= 1
     return facts
 
 
@@ -74,8 +82,8 @@ def _torch(document: Document, head: int) -> Iterator[Fact]:
             shares["sync"] += _share(cells, cpu)
         elif re.search(r"nccl(?:Dev)?Kernel", name) and cuda is not None:
             shares["comm"] += _share(cells, cuda)
-            if calls is not None and cells[calls : calls + 1] and cells[calls].isdigit() and int(cells[calls]) >= 300:
-                average = re.fullmatch(r"([\d.]+)(us|ms|s)", cells[calls - 1])
+            if calls is not None and cells[calls : calls + 1] and cells[calls].isdecimal() and int(cells[calls]) >= 300:
+                average = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s)", cells[calls - 1])
                 small = small or (average is not None and float(average[1]) * _UNIT[average[2]] < 3e-4)
     origin = document.origin(head, "tool")
     for key, name in (("trace.data_share", "data"), ("trace.sync_share", "sync"), ("trace.comm_share", "comm")):
@@ -120,7 +128,7 @@ def _cprofile(document: Document, head: int) -> Iterator[Fact]:
     whole = fetch = sync = 0.0
     for line in document.messages[head + 1 : head + 200]:
         cells = line.split(None, 5)
-        if len(cells) < 6 or not re.fullmatch(r"[\d.]+", cells[3]):
+        if len(cells) < 6 or not re.fullmatch(r"\d+(?:\.\d+)?", cells[3]):
             continue
         cumulative, own = float(cells[3]), float(cells[1])
         whole = max(whole, cumulative)

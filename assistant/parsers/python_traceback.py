@@ -24,6 +24,7 @@ TRIGGERS = (
     "terminated with the following error",
     "RayTaskError(",
 )
+VERSIONS = "Python 3.6 to 3.14 (carets, exception groups and notes), Ray's and multiprocessing's wrapped tracebacks"
 
 HEAD = "Traceback (most recent call last):"
 

@@ -16,6 +16,7 @@ from assistant.intake.document import Document
 
 NAME = "bindings of the ranks"
 TRIGGERS = ("bound to socket", "bound to package", "current affinity list")
+VERSIONS = "Open MPI 1.6 to 5.0 --report-bindings (socket and package), taskset -p"
 
 
 @cache
@@ -40,12 +41,12 @@ def parse(document: Document) -> Iterable[Fact]:
         if found:
             sockets.append(found["s"] or found["p"])
             several = several or (found["rest"].count("[") > 1 and "][" in found["rest"])
-            one_core = found["k"] is None or found["k"].isdigit()
+            one_core = found["k"] is None or found["k"].isdecimal()
             if one_core and found["rest"].count("socket") == 0:
                 cores.setdefault(f"{sockets[-1]}:{found['c'] or found['k']}", []).append(document.origin(index, "tool"))
             continue
         found = _list().search(text)
-        if found and found["cpus"].isdigit() and found["pid"] not in seen:
+        if found and found["cpus"].isdecimal() and found["pid"] not in seen:
             seen.add(found["pid"])
             cores.setdefault(found["cpus"], []).append(document.origin(index, "tool"))
     shared = max(cores.values(), key=len, default=[])

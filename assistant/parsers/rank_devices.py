@@ -18,6 +18,7 @@ from assistant.intake.document import Document
 
 NAME = "devices of the ranks"
 TRIGGERS = ("cuda:", "rocess index: ", "(rank ", "using GPU ", "using device ")
+VERSIONS = "what Transformers, accelerate, fairseq, timm, DETR and own programs print of rank and device"
 
 
 @cache

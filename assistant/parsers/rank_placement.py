@@ -16,9 +16,11 @@ from itertools import pairwise
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 
 NAME = "placement of ranks"
 TRIGGERS = ("Process rank:", "ank 0", "ank 1", "ank: 0", "ank=0", "RANK=0", "RANK: 0")
+VERSIONS = "Open MPI's job map, lines of rank and host of launchers and programs"
 
 _BOTH = re.compile(
     r"(?i)(?<![a-z_])(?:global[_ -])?rank[ =:#]{1,3}(?P<rank>\d{1,5})\b[^\n]{0,60}?\b(?:host(?:name)?|node(?:name)?)[ =:]{1,3}(?P<host>[A-Za-z][\w.-]*\d[\w.-]*|[\w-]+-[a-z])\b"
@@ -27,13 +29,23 @@ _SHORT = re.compile(r"^\s*(?i:rank) (?P<rank>\d{1,5}) ?(?::|->|=>|on|@) ?(?P<hos
 _NODE = re.compile(r"Data for node: (?P<host>\S+)")
 _PROCESS = re.compile(r"Process rank: (?P<rank>\d+)")
 _FEWEST = 4
+_HINTS = ("rank ", "rank:", "rank=", "rank#", "RANK", "Rank", "Data for node: ")
+_LONGEST_SHORT = 80
+
+
+def _named(line: str) -> bool:
+    """Whether a line can name a host."""
+    return "host" in line or "node" in line or "Host" in line or "Node" in line or "HOST" in line or "NODE" in line
 
 
 def parse(document: Document) -> Iterable[Fact]:
     hosts: dict[int, str] = {}
     first = 0
     node = ""
-    for index, line in enumerate(document.lines):
+    for index in lines_with(document, _HINTS):
+        line = document.lines[index]
+        if len(line) > _LONGEST_SHORT and not _named(line):
+            continue
         heading = _NODE.search(line)
         if heading is not None:
             node = heading["host"]

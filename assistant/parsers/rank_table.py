@@ -18,6 +18,7 @@ from assistant.intake.document import Document
 
 NAME = "table of ranks"
 TRIGGERS = ("rank", "Rank", "gpu", "GPU", "host", "node")
+VERSIONS = "tables of a measurement by rank, GPU or host, as people and scripts print them"
 
 _RATE = re.compile(r"(?i)flops?\b|tokens|samples|images|img|it/s|throughput|gemm|matmul|\bperf")
 _TIME = re.compile(r"(?i)comput|forward|fwd|backward|bwd|gemm|matmul|kernel_time|busy|step")
@@ -25,6 +26,12 @@ _WAIT = re.compile(r"(?i)all_?reduce|nccl|comm|wait|sync")
 _OTHER = re.compile(r"(?i)h2d|d2h|pcie|gb/?s|mhz|clock|temp|idle|mem|power|data|load|io\b")
 #: Headings of columns that say whom a row is about.
 _NAMES = {"rank", "gpu", "host", "node", "gpu id", "local_rank", "device"}
+_NAMED = re.compile(
+    r"(?:^|\s{2,}|[\t|,;#])\s*(?:rank|gpu id|gpu|host|node|local_rank|device)\s*(?:\s{2,}|[\t|,;]|$)", re.IGNORECASE
+)
+#: Lines in which a table is looked for: such tables come in small files or at the start of larger ones.
+_LINES = 20_000
+_TABLES = 64
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _PAIR = re.compile(r"(?i)\brank[ _=]?(\d+)\W{1,3}(\d+(?:\.\d+)?)(?= ?(?:ms|s|tflops?)?\b)(?!\s*[:/=.]\d)")
 
@@ -36,11 +43,17 @@ def parse(document: Document) -> Iterable[Fact]:
 
 def _tables(document: Document) -> Iterator[Fact]:
     lines = document.lines
-    for index, line in enumerate(lines):
+    tried = 0
+    for index, line in enumerate(lines[:_LINES]):
+        if tried >= _TABLES:
+            return
+        if not 12 <= len(line) <= 600 or not _NAMED.search(line):
+            continue
         heads = re.split(r"\s{2,}|\t|\s*[|,;]\s*", line.strip().strip("|").strip())
         names = [h.lower().strip("# ") for h in heads]
         if not 3 <= len(heads) <= 14 or not _NAMES & set(names) or _NUMBER.fullmatch(heads[-1]):
             continue
+        tried += 1
         rows: list[tuple[int, list[str]]] = []
         for at in range(index + 1, min(index + 130, len(lines))):
             cells = re.split(r"\s{2,}|\t|\s*[|,;]\s*", lines[at].strip().strip("|").strip())
@@ -76,8 +89,8 @@ def _columns(document: Document, heads: list[str], rows: list[tuple[int, list[st
 
 def _pairs(document: Document) -> Iterator[Fact]:
     seen: dict[str, tuple[float, int]] = {}
-    for index, line in enumerate(document.lines):
-        pairs = _PAIR.findall(line) if len(line) < 2000 else []
+    for index, line in enumerate(document.lines[:_LINES]):
+        pairs = _PAIR.findall(line) if len(line) < 2000 and line.lower().count("rank") >= 4 else []
         if len(pairs) >= 4:
             seen.update({rank: (float(value), index) for rank, value in pairs})
     if len(seen) >= 4:

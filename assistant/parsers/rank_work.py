@@ -22,6 +22,7 @@ from assistant.intake.document import Document
 
 NAME = "work per rank"
 TRIGGERS = ("rank", "Rank", "RANK", "expert", "Part ", "STAGE_PARAMS")
+VERSIONS = "tokens per rank and expert of MoE programs, DeepSpeed pipeline partitions, DGL and PyG partitions, HTA 0.2"
 
 _LINES = 50_000
 #: Largest over smallest share from which ranks, stages or parts count as unequal; for experts, largest over the mean.
@@ -60,7 +61,7 @@ def parse(document: Document) -> Iterable[Fact]:
             column = next((i for i, w in enumerate(line.split()) if w.startswith("compute_time(us")), None)
             continue
         words = line.split()
-        if column is not None and len(words) > column and words[0].isdigit():
+        if column is not None and len(words) > column and words[0].isdecimal():
             seen.setdefault("trace", {}).setdefault(words[0], []).append(_number(words[column]))
             last["trace"] = index
             continue

@@ -21,6 +21,7 @@ TRIGGERS = (
     "Distributed environment:", "All distributed processes registered", "Process rank:", "connectFullMesh", "init_process_group", "using world size", "distributed_backend=",
     "with backend", "backend=", "backend:", "command not found", "No such file or directory", "Controller started", "TCPStore",
 )  # fmt: skip
+VERSIONS = "PyTorch 1.9 to 2.9 (c10d, etcd and static rendezvous, TCPStore), Lightning 1 to 2, DeepSpeed, fairseq, MPI"
 
 
 @cache

@@ -20,6 +20,7 @@ TRIGGERS = (
     "exited with code 0", "exit code 0", "Exit code: 0", "xits successfully", "worker group successfully finished", "aved final",
     "Avg bus bandwidth", "All done", "all done", "SUCCEEDED", "Succeeded", "Deleting all workers", "return code 0", "exited successfully", "run completed",
 )  # fmt: skip
+VERSIONS = "ends of runs of Transformers, Lightning, nccl-tests, Slurm, Kubernetes and torchrun"
 
 
 @cache

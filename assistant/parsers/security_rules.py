@@ -16,6 +16,7 @@ from assistant.parsers._net import Reader
 
 NAME = "security rules"
 TRIGGERS = ("IpPermissions", "aws_security_group", "IpProtocol", "SecurityGroupIngress", "INGRESS", "services:")
+VERSIONS = "aws ec2 describe-security-groups, CloudFormation, gcloud compute firewall-rules, Terraform, firewalld"
 
 _IN = re.compile(r"\"IpPermissions\"\s*:\s*\[|\bingress\s*(?:=\s*\[)?\s*\{|SecurityGroupIngress:")
 _OUT = re.compile(r"\"IpPermissionsEgress\"|\begress\b|SecurityGroupEgress:")

@@ -22,6 +22,7 @@ from assistant.parsers.nccl_tests import read_row
 
 NAME = "runs with and without a setting"
 TRIGGERS = ("NCCL_", "NCCL version", "nccl-library", "libnccl", "nccl 2.", "NCCL 2.")
+VERSIONS = "nccl-tests and tables of results with and without a setting or with two versions"
 
 
 @cache

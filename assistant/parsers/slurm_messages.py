@@ -19,6 +19,7 @@ TRIGGERS = (
     "slurmstepd", "srun:", "slurm_", "sacct", "scontrol", "JobState=", "OUT_OF_MEMORY", "OUT_OF_ME+", "NODE_FAIL", "PREEMPTED", "CANCELLED", "oom_kill", "oom-kill event",
     "ExitCode", "sbatch:", "salloc:", "SlurmctldProlog",
 )  # fmt: skip
+VERSIONS = "Slurm 17.11 to 25.05: srun, slurmstepd, sbatch, salloc, states in sacct and scontrol"
 
 _STATE_PATTERN = (
     "COMPLETED|FAILED|TIMEOUT|NODE_FAIL|OUT_OF_MEMORY|CANCELLED|PREEMPTED|BOOT_FAIL|DEADLINE|PENDING|RUNNING|COMPLETING"

@@ -26,6 +26,7 @@ from assistant.intake.document import Document
 
 NAME = "stack dump"
 TRIGGERS = ("MainThread", "most recent call first", "#0  0x", "#1  0x", "(active", "(idle", "/stack", "py-spy")
+VERSIONS = "py-spy dump 0.3 and 0.4, faulthandler of Python 3.6 to 3.14, gdb 8 to 16 and pstack, /proc/PID/stack"
 
 _PROCESS = re.compile(r"^\s*Process (?P<pid>\d+): ")
 _THREAD = re.compile(

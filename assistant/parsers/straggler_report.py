@@ -14,9 +14,11 @@ from statistics import median
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._find import lines_with
 
 NAME = "straggler report"
 TRIGGERS = ("Etpt/Rnk", "STRAGGLER DETECTION", "straggler_det", "relative perf")
+VERSIONS = "Megatron Core 0.5 to 0.14, NVIDIA's resiliency extension 0.1 to 0.4, NeMo 1 and 2"
 
 #: Below this share of the peers a rank is slow.
 SHARE = 0.88
@@ -25,7 +27,8 @@ SHARE = 0.88
 def parse(document: Document) -> Iterable[Fact]:
     scores: dict[str, tuple[float, int]] = {}
     done: set[str] = set()
-    for index, line in enumerate(document.messages):
+    for index in lines_with(document, ("Etpt/Rnk", "worse ", "Score=", "relative perf")):
+        line = document.messages[index]
         if len(line) > 4000:
             continue
         for fact in _line(document, index, line, scores):
@@ -42,8 +45,8 @@ def parse(document: Document) -> Iterable[Fact]:
 
 
 def _line(document: Document, index: int, line: str, scores: dict[str, tuple[float, int]]) -> Iterator[Fact]:
-    low = re.search(r"MnEtpt/Rnk: (?P<value>[\d.]+)TF/(?P<rank>\d+)", line)
-    high = re.search(r"MxEtpt/Rnk: (?P<value>[\d.]+)TF", line)
+    low = re.search(r"MnEtpt/Rnk: (?P<value>\d+(?:\.\d+)?)TF/(?P<rank>\d+)", line)
+    high = re.search(r"MxEtpt/Rnk: (?P<value>\d+(?:\.\d+)?)TF", line)
     if low and high and float(low["value"]) < SHARE * float(high["value"]):
         yield Fact(
             "rank.odd_compute",
@@ -60,7 +63,7 @@ def _line(document: Document, index: int, line: str, scores: dict[str, tuple[flo
             f"rank {found['ranks'].strip()}: worse {found['how']} performance",
             document.origin(index),
         )
-    found = re.search(r"Rank=(?P<rank>\d+) Node=\S+ Score=(?P<score>[\d.]+)", line)
+    found = re.search(r"Rank=(?P<rank>\d+) Node=\S+ Score=(?P<score>\d+(?:\.\d+)?)", line)
     if found:
         scores[found["rank"]] = (float(found["score"]), index)
     elif "relative perf" in line:

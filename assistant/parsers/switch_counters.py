@@ -17,6 +17,7 @@ from assistant.parsers._net import Reader
 
 NAME = "switch counters"
 TRIGGERS = ("TX_DRP", "RX_ERR", "output discard", "output drops", "OutDiscards", "InDiscards", "CRC")
+VERSIONS = "SONiC 2019 to 2024, Cumulus 4 and 5, Cisco NX-OS 7 to 10 and IOS, Arista EOS 4"
 
 _PORT = re.compile(r"^\s*(?P<port>(?:Ethernet|Eth|Et|swp|Te|Hu|Fo|Gi|xe-|et-)[\d/:]+\w*)\b")
 _WORDS = re.compile(
@@ -66,7 +67,7 @@ def _row(reader: Reader, index: int, port: str, columns: list[str], cells: list[
         return
     for name, cell in zip(columns, cells, strict=True):
         number = cell.replace(",", "")
-        if not number.isdigit():
+        if not number.isdecimal():
             continue
         if name in _DROPS and int(number) > _FEW:
             yield reader.nic(index, "nic.loss_counter", name, port, int(number))

@@ -21,6 +21,7 @@ from assistant.parsers._net import Reader
 
 NAME = "TCP statistics"
 TRIGGERS = ("segments retransmit", "TcpRetransSegs", "retransmitted", "IpFragFails", "fragments failed")
+VERSIONS = "netstat -s of net-tools, nstat of iproute2 3 to 6"
 
 
 @cache

@@ -16,6 +16,7 @@ from assistant.parsers._net import Reader
 
 NAME = "TCP connections"
 TRIGGERS = ("bytes_acked:", "bytes_sent:", "delivery_rate")
+VERSIONS = "ss -ti of iproute2 3 to 6"
 
 #: A connection that has carried more than this is one of the job's data, not of its control.
 BULK = 5e9

@@ -15,6 +15,7 @@ from assistant.intake.document import Document
 
 NAME = "TF_CONFIG"
 TRIGGERS = ('"cluster"', "'cluster'")
+VERSIONS = "TensorFlow 1.4 to 2.20: TF_CONFIG as JSON or Python dictionary, chief or worker"
 
 _LONGEST = 20_000
 
@@ -37,7 +38,7 @@ def parse(document: Document) -> Iterable[Fact]:
         if len(set(members)) < len(members):
             yield Fact("launch.member_twice", next(m for m in members if members.count(m) > 1), origin)
         task = data.get("task")
-        if isinstance(task, dict) and str(task.get("index", "")).isdigit():
+        if isinstance(task, dict) and str(task.get("index", "")).isdecimal():
             yield Fact("launch.node_rank", str(task["index"]), origin)
 
 
@@ -53,7 +54,7 @@ def _read(text: str) -> dict[str, Any] | None:
         if depth == 0:
             try:
                 data = json.loads(text[: position + 1].replace("'", '"'))
-            except ValueError:
+            except (ValueError, RecursionError):
                 return None
             return data if isinstance(data, dict) else None
     return None

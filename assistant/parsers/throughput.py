@@ -37,19 +37,20 @@ TRIGGERS = (
     "tokens/s",
     "eval_runtime",
 )
+VERSIONS = "tf_cnn_benchmarks, Horovod's examples, Transformers, NeMo, own programs"
 
-_TOTAL = re.compile(r"^\s*total (?:images|img|examples|sentences)/sec(?:ond)?: *(?P<v>[\d.]+)", re.IGNORECASE)
-_ON = re.compile(r"Total img/sec on (?P<n>\d+) \w+\(s\): *(?P<v>[\d.]+)")
-_STEP = re.compile(r"^\s*(?P<step>\d+)\s+images/sec: (?P<v>[\d.]+) \+/-")
+_TOTAL = re.compile(r"^\s*total (?:images|img|examples|sentences)/sec(?:ond)?: *(?P<v>\d+(?:\.\d+)?)", re.IGNORECASE)
+_ON = re.compile(r"Total img/sec on (?P<n>\d+) \w+\(s\): *(?P<v>\d+(?:\.\d+)?)")
+_STEP = re.compile(r"^\s*(?P<step>\d+)\s+images/sec: (?P<v>\d+(?:\.\d+)?) \+/-")
 _NP = re.compile(r"(?:^|\s)(?:-np?|--num[_-]proc(?:ess(?:es)?)?|-c)[ =](?P<n>\d+)\b")
 _ALONE = re.compile(r"^\s*(?:\$|\S+[$#]) +(?:[A-Z_]+=\S+ +)*python3? +(?!-m)\S+\.py\b")
-_PACE = re.compile(r"global_step/sec: *(?P<v>[\d.]+)")
+_PACE = re.compile(r"global_step/sec: *(?P<v>\d+(?:\.\d+)?)")
 _NAME_COUNT = re.compile(
     r"(?P<n>\d+)[-_ ]?(?P<what>node|gpu|host|worker|machine|rank|card|np)s?|(?:np|nodes?|gpus?)[-_]?(?P<n2>\d+)",
     re.IGNORECASE,
 )
 _SUMMARY = re.compile(
-    r"(?:train_samples_per_second|samples_per_second|tokens_per_second)[\"']?\s*[:=]\s*[\"']?(?P<v>[\d.]+)"
+    r"(?:train_samples_per_second|samples_per_second|tokens_per_second)[\"']?\s*[:=]\s*[\"']?(?P<v>\d+(?:\.\d+)?)"
 )
 _HEAD = re.compile(
     r"^\W*(?:using |with |on |for )?(?P<n>\d{1,4}|one|two|three|four|eight|single) ?(?:x ?)?(?:[A-Z]\w+ )?(?P<what>gpu|node|card|device|machine|server|worker|host)s?\b[ :|,=-]*(?P<rest>.*)$",
@@ -64,7 +65,7 @@ _RATE = re.compile(
     re.IGNORECASE,
 )
 _SAVED = re.compile(
-    r"(?:sav(?:ed|ing)|checkpoint|state.?dict)[^\n]{0,120}?\b(?:in|took|time(?: taken)?|elapsed)\b[ :=]*(?P<v>\d+(?:\.\d+)?) ?(?P<u>s|secs?|seconds?|minutes?|min|ms)\b|save-checkpoint[^\n]{0,60}?\((?P<u2>ms)\)[ :]*(?P<v2>[\d.]+)|(?P<u3>ms)\) \| save-checkpoint: (?P<v3>[\d.]+)|save-checkpoint \.*: \([\d.]+, (?P<v4>[\d.]+)\)",
+    r"(?:sav(?:ed|ing)|checkpoint|state.?dict)[^\n]{0,120}?\b(?:in|took|time(?: taken)?|elapsed)\b[ :=]*(?P<v>\d+(?:\.\d+)?) ?(?P<u>s|secs?|seconds?|minutes?|min|ms)\b|save-checkpoint[^\n]{0,60}?\((?P<u2>ms)\)[ :]*(?P<v2>\d+(?:\.\d+)?)|(?P<u3>ms)\) \| save-checkpoint: (?P<v3>\d+(?:\.\d+)?)|save-checkpoint \.*: \(\d+(?:\.\d+)?, (?P<v4>\d+(?:\.\d+)?)\)",
     re.IGNORECASE,
 )
 _FILE_SAVED = re.compile(r"\b(?:(?P<end>[Ss]aved)|[Ss]aving)\b[^/\n]{0,60}?(?P<file>/[\w./-]*\w)")
@@ -103,7 +104,7 @@ def _benchmarks(document: Document) -> Iterator[Fact]:
             started = _NP.search(line)
             if started is not None:
                 count = int(started["n"])
-        elif _ALONE.match(line):
+        elif "python" in line and _ALONE.match(line):
             count = 1
         if "global_step/sec" in line:
             pace = _PACE.search(line)

@@ -16,6 +16,7 @@ from assistant.intake.document import Document
 
 NAME = "timing code"
 TRIGGERS = ("time.time()", "perf_counter()", "time.monotonic()", "default_timer()")
+VERSIONS = "Python programs for PyTorch, JAX and CuPy"
 
 
 @cache

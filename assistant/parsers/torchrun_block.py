@@ -38,6 +38,9 @@ TRIGGERS = (
     "SIGKILL",
     "Exited with",
 )
+VERSIONS = (
+    "torchrun of PyTorch 1.9 to 2.9, torch.distributed.launch, DeepSpeed, accelerate, mpirun, srun, shell exit codes"
+)
 
 _SIGNALS = {
     1: "SIGHUP",
@@ -223,7 +226,7 @@ def _of_lines(document: Document) -> list[Fact]:
 
 
 def _single(tasks: str | None) -> str | None:
-    return tasks if tasks and tasks.isdigit() else None
+    return tasks if tasks and tasks.isdecimal() else None
 
 
 def _code(group: dict[str, str | None]) -> int:

@@ -16,6 +16,7 @@ from assistant.parsers._net import Reader, gbps
 
 NAME = "tc"
 TRIGGERS = ("qdisc ", "class htb", "wondershaper")
+VERSIONS = "tc of iproute2 3 to 6 (tbf, htb, netem, fq), wondershaper"
 
 _RATE = re.compile(r"(?:qdisc .*\btbf\b|class htb).*?\brate (?P<n>\d+(?:\.\d+)?)(?P<unit>[KMGkmg]?bit)")
 _DEVICE = re.compile(r"\bdev (?P<dev>[\w.@-]+)")

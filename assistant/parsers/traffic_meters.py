@@ -19,11 +19,12 @@ from assistant.parsers._net import Reader, gbps
 
 NAME = "traffic meters"
 TRIGGERS = ("rxkB/s", "Curr: ", "IFACE", "sar -n", "Total send rate", "Total receive rate", "bit/s")
+VERSIONS = "sar of sysstat 10 to 12, nload 0.7, ifstat, nicstat, bmon, iftop, vnstat"
 
 _NLOAD = re.compile(r"^\s*Device (?P<dev>[\w.-]+) \[")
-_CURRENT = re.compile(r"^\s*(?:Curr|Avg|Max): (?P<n>[\d.]+) (?P<unit>[kMG]?Bit)/s")
-_IFTOP = re.compile(r"^\s*Total (?:send|receive) rate:\s+(?P<n>[\d.]+)(?P<unit>[KMG]?b)\b")
-_VNSTAT = re.compile(r"^\s*[rt]x\s+(?P<n>[\d.]+) (?P<unit>[kMG]?bit)/s\s+[\d.]+ (?:\w+ )?p(?:ackets)?/s")
+_CURRENT = re.compile(r"^\s*(?:Curr|Avg|Max): (?P<n>\d+(?:\.\d+)?) (?P<unit>[kMG]?Bit)/s")
+_IFTOP = re.compile(r"^\s*Total (?:send|receive) rate:\s+(?P<n>\d+(?:\.\d+)?)(?P<unit>[KMG]?b)\b")
+_VNSTAT = re.compile(r"^\s*[rt]x\s+(?P<n>\d+(?:\.\d+)?) (?P<unit>[kMG]?bit)/s\s+\d+(?:\.\d+)? (?:\w+ )?p(?:ackets)?/s")
 _SKIP = re.compile(r"^(?:lo$|docker|veth|br-|virbr|cni|cali|flannel)")
 
 
@@ -51,9 +52,11 @@ def parse(document: Document) -> Iterable[Fact]:
         cells = words[-len(names) :] if names else []
         if len(cells) < 6 or len(cells) != len(names) or _SKIP.match(cells[0]):
             continue
-        if not all(re.fullmatch(r"[\d.]+", c) for c in cells[1:]):
+        if not all(re.fullmatch(r"\d+(?:\.\d+)?", c) for c in cells[1:]):
             continue
         row = dict(zip(names, cells, strict=True))
+        if not {"IFACE", "rxkB/s", "txkB/s"} <= row.keys():
+            continue
         kilobytes = max(float(row["rxkB/s"]), float(row["txkB/s"]))
         rates.setdefault(row["IFACE"], []).append((kilobytes * 8.192e-6, index))
         if "%ifutil" in row:

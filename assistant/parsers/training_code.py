@@ -38,6 +38,7 @@ TRIGGERS = (
     "dist.all_",
     "hvd.",
 )
+VERSIONS = "Python programs for PyTorch, Lightning, accelerate, Horovod, TensorFlow, JAX, mpi4py, Ray Train"
 
 _COLLECTIVE = r"(?:dist|torch\.distributed|distributed|hvd|accelerator|comm|fabric|self\.fabric|jax\.experimental\.multihost_utils|multihost_utils)\.(?:all_?reduce|all_?gather\w*|reduce_?scatter\w*|reduce|gather\w*|broadcast\w*|barrier|scatter|wait_for_everyone|sync_global_devices|process_allgather)\("
 _DISTRIBUTED = r"init_process_group|\bDDP\(|\bFSDP\(|DistributedDataParallel|hvd\.init|FullyShardedDataParallel|fully_shard|Accelerator\(|deepspeed\.initialize|jax\.distributed|MirroredStrategy|Fabric\(|dist\.get_rank"

@@ -1,158 +1,177 @@
-"""Progress lines of training programs -> step times, their course, waiting for data.
+"""Progress lines of training programs in many forms -> step times, their course, waiting for data.
 
-Reads, among others:
+Reads, among others (frameworks with a form of their own have their own modules, progress_*.py):
 
     Epoch: [0][ 10/5005]  Time  0.424 ( 0.498)  Data  0.372 ( 0.070)  Loss 6.9065 (6.9074)
     Train: 0 [  50/1251 (  4%)]  Loss: 6.92 (6.93)  Time: 0.362s, 2829.27/s  (0.411s, 2490.66/s)  Data: 0.011 (0.060)
-     iteration   42776/  115311 | consumed samples: 71447472 | elapsed time per iteration (ms): 10519.0 | ...
-    step: 10  loss:  8.0  memory: 29.16GiB(36.87%)  tps: 2,456  tflops: 142.22  mfu: 14.38%
+    [06/01 12:00:00 d2.utils.events]:  eta: 1:00  iter: 99  total_loss: 1.2  time: 0.5120  data_time: 0.0120  lr: 0.02
     iter 83588: loss 1.8702, time: 4377.60ms
-     46%|####6     | 58/125 [00:11<00:13, 5.10it/s, train_loss=0.697]
     steps: 10 loss: 10.9 iter time (s): 1.234 samples/sec: 12.97
+    completed step: 10, seconds: 12.310, TFLOP/s/device: 402.113, Tokens/s/device: 9912.3, loss: 8.1
+
+The first lines of a text are tried against all forms; the rest only against those that were found there.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from functools import cache
+from dataclasses import dataclass, field
 from statistics import median
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
-from assistant.parsers._steps import Step, step_facts
+from assistant.parsers._clock import clocked
+from assistant.parsers._series import line_rank, series_facts
+from assistant.parsers._step_forms import Form, forms
+from assistant.parsers._steps import Step
 
 NAME = "training progress"
-TRIGGERS = ("Time", "time", "it/s", "s/it", "tps:", "dt:", "sec/step", "SamplesPerSec", "samples/sec", "step", "iter")
+TRIGGERS = (
+    "Time",
+    "time",
+    "dt:",
+    "sec/step",
+    "s/step",
+    "samples/sec",
+    "step",
+    "Step",
+    "iter",
+    "Iter",
+    "epoch",
+    "Epoch",
+)
+VERSIONS = "lines of progress of PyTorch's examples, timm, Megatron-LM, torchtitan, litgpt, tqdm, own programs"
+LINES = (
+    " time: ",
+    " time ",
+    "Time: ",
+    "Time ",
+    "(s): ",
+    " dt: ",
+    "seconds: ",
+    "/step",
+    "aving checkpoint",
+    "aving model checkpoint",
+    "unning Evaluation",
+    "alidation loss",
+)
 
-_PLAIN = 200_000
-"""Lines read at most."""
+_LEARN = 3000
+"""Lines that are tried against all forms."""
+_EMPTY = 60_000
+"""Lines looked at while nothing is found."""
+_MATCHES = 60_000
+"""Lines of one form that are read of one document."""
 
 
-@cache
-def _forms() -> tuple[tuple[re.Pattern[str], float], ...]:
-    """Forms of a line with a step time and what a value is multiplied with to get seconds (0: a rate per second)."""
-    number = r"(?P<n>\d+)"
-    return tuple(
-        (re.compile(pattern, re.IGNORECASE), factor)
-        for pattern, factor in (
-            (rf"\biteration:?\s+{number}\s*/.*?elapsed time per iteration \(ms\): (?P<t>[\d.]+)", 1e-3),
-            (rf"\biteration:?\s+{number}\s*/.*?elapsed time per iteration \(s\): (?P<t>[\d.]+)", 1.0),
-            (rf"\bsteps?:? {number} .*?iter time \(s\): (?P<t>[\d.]+)", 1.0),
-            (r"train_step_timing in s[=:] ?(?P<t>[\d.]+)", 1.0),
-            (
-                rf"\b(?:step|iter(?:ation)?|batch)\b[ #:=\[]*{number}\b.*?\b(?:(?:step|iter|batch|elapsed|total|avg)[ _-]?)?(?:time|dt|took|elapsed)\b(?: per \w+)?\s*[:=]?\s*(?P<t>\d+(?:\.\d+)?(?:e-?\d+)?) ?ms\b",
-                1e-3,
-            ),
-            (
-                rf"\b(?:step|iter(?:ation)?|batch)\b[ #:=\[]*{number}\b.*?\b(?:(?:step|iter|batch)[ _-]?)?(?:time|dt|took)(?: ?\(s(?:ec)?\)|/step)?\s*[:=]?\s*(?P<t>\d+\.\d+) ?(?:s|sec|secs|seconds)?\b(?![:%])",
-                1.0,
-            ),
-            (rf"\bstep {number}\b.*?\((?P<t>[\d.]+) sec(?:onds)?/(?:step|batch)\)", 1.0),
-            (rf"\bstep[s]?\b[ #:=\[]*{number}\b.*?\b(?P<t>\d+\.\d+) ?s(?:ec)?/(?:step|it|iter)", 1.0),
-        )
-    )
-
-
-_METER = re.compile(r"\[\s*(?P<n>\d+)/\s*\d+[^\]]*\].{0,80}?\bTime:? +(?P<t>\d+\.\d+)s? \( *(?P<avg>\d+\.\d+)s?\)")
+_COLOUR = re.compile(r"\x1b?\[[\d;]*m")
 _DATA = re.compile(
     r"\bdata(?:[_ ]?(?:time|load(?:ing)?|wait))?s?:? *=? *(?P<t>\d+\.\d+)s?(?: \( *(?P<avg>\d+\.\d+)s?\))?",
     re.IGNORECASE,
 )
-_TIMM = re.compile(r"\[\s*(?P<n>\d+)/\d+ .*?\bTime: (?P<t>[\d.]+)s, +[\d.]+/s +\( *(?P<avg>[\d.]+)s")
-_DET = re.compile(
-    r"(?:\biter(?:ation)?:? ?\[?|\]?\[ *)(?P<n>\d+).*?\btime: (?P<t>\d+\.\d+)\b.*?\bdata_time: (?P<d>\d+\.\d+)",
-    re.IGNORECASE,
+_WORDS = ("step", "Step", "iter", "Iter", "batch", "Batch", "STEP", "Time", "data_time")
+#: What stands on the lines that the modules of single frameworks read.
+_FRAMEWORKS = re.compile(
+    r"%\||elapsed time per iteration|train_step_timing|SamplesPerSec=|, skipped=|\btps: |throughput/|num_updates|time \(ms\)"
 )
-_RATE = re.compile(
-    r"\bstep: *(?P<n>\d+)\b.*?\btps: *(?P<r>[\d,]+(?:\.\d+)?)|global_step=(?P<n2>\d+).*?CurrSamplesPerSec=(?P<r2>[\d.]+)|\bsteps?:? (?P<n3>\d+)\b.*?\b(?:samples|tokens|tok|toks|images|imgs|examples)(?:/s(?:ec)?(?:ond)?\b|_per_s\w*| per second)\S*?\s*[:=]?\s*(?P<r3>[\d,]+\.?\d*)",
-    re.IGNORECASE,
-)
-_TQDM = re.compile(
-    r"(?P<pct>\d+)%\|[^|]{0,400}\| *(?P<n>\d+)/(?P<total>\d+) \[(?P<elapsed>[\d:]+)<(?P<left>[\d:?]+), +(?P<rate>[\d.]+)(?P<unit>s/(?:it|step|batch|ba)|(?:it|step|batch|ba)(?:ches)?/s)"
-)
-_COLOUR = re.compile(r"\x1b?\[[\d;]*m")
-_SIDE_TASK = re.compile(
-    r"tokeniz|\bmap\b|filter|download|loading (?:dataset|checkpoint|pipeline|weights)|fetching|generating \w+ split|\beval|valid|\btest|predict|sanity",
-    re.IGNORECASE,
-)
+
+Waits = dict[int | None, list[tuple[float, float, int]]]
+"""Wait for data, time of the step and index of the line, for each rank."""
+
+
+@dataclass(slots=True)
+class _Read:
+    """What was found in one document."""
+
+    steps: dict[str, list[Step]] = field(default_factory=dict)
+    rates: list[Step] = field(default_factory=list)
+    plain: list[tuple[int, int, int]] = field(default_factory=list)
+    waits: Waits = field(default_factory=dict)
+    means: list[tuple[float, float, int]] = field(default_factory=list)
 
 
 def parse(document: Document) -> Iterable[Fact]:
-    series: dict[tuple[str, int | None], list[Step]] = {}
-    rates: dict[int | None, list[Step]] = {}
-    waits: dict[int | None, list[tuple[float, float, int]]] = {}
-    means: list[tuple[float, float, int]] = []
-    counted = 0
-    for index, message in enumerate(document.messages[:_PLAIN]):
-        message = _COLOUR.sub("", message[-4000:])
-        meter = _METER.search(message) or _TIMM.search(message)
-        if meter is not None:
-            rank = _rank(document, index, message)
-            series.setdefault(("meter", rank), []).append(Step(int(meter["n"]), float(meter["t"]), index))
-            means.append((float(meter["avg"]), float(meter["t"]), index))
-            _note_wait(waits, rank, message[meter.end() :], float(meter["t"]), float(meter["avg"]), index)
+    read = _Read()
+    used, after = _learn(document, read)
+    if after is not None and used:
+        _rest(document, read, used, after)
+    for kind, steps in read.steps.items():
+        yield from series_facts(document, kind, steps)
+    if not read.steps and read.rates:
+        yield from series_facts(document, "rate", read.rates, absolute=False)
+    if not read.steps and len(read.plain) >= 8:
+        yield from series_facts(document, "clock", clocked(document, read.plain))
+    yield from _mean(document, read.means)
+    yield from _waits(document, read.waits)
+
+
+def _learn(document: Document, read: _Read) -> tuple[list[Form], int | None]:
+    """Reads the first lines. Returns the forms found there, most used first, and where the rest begins."""
+    used: Counter[int] = Counter()
+    tried = position = 0
+    every = forms()
+    for index, line in enumerate(document.lines):
+        if tried >= _LEARN or (index >= _EMPTY and not used):
+            return [every[i] for i, _ in used.most_common(3)], position
+        position += len(line) + 1
+        if not any(word in line for word in _WORDS) or _FRAMEWORKS.search(line):
             continue
-        if "data_time" in message:
-            found = _DET.search(message)
+        tried += 1
+        line = _COLOUR.sub("", line[-4000:]) if "[" in line else line[-4000:]
+        for at, form in enumerate(every):
+            found = form.pattern.search(line)
             if found is not None:
-                rank = document.line(index).rank
-                series.setdefault(("det", rank), []).append(Step(int(found["n"]), float(found["t"]), index))
-                waits.setdefault(rank, []).append((float(found["d"]), float(found["t"]), index))
-                continue
-        bar = _last_bar(message)
-        if bar is not None:
-            if not _SIDE_TASK.search(message[: bar.start()][-60:]):
-                rate = float(bar["rate"])
-                seconds = rate if bar["unit"].startswith("s/") else (1 / rate if rate else 0.0)
-                if seconds > 0 and int(bar["n"]) > 0:
-                    series.setdefault(("bar", document.line(index).rank), []).append(
-                        Step(int(bar["n"]), seconds, index)
-                    )
-            continue
-        if not any(mark in message for mark in ("step", "Step", "iter", "Iter", "batch", "Batch", "STEP")):
-            continue
-        timed = _timed(message)
-        if timed is not None:
-            number, seconds = timed
-            counted += 1
-            rank = document.line(index).rank
-            series.setdefault(("text", rank), []).append(Step(number if number >= 0 else counted, seconds, index))
-            wait = _DATA.search(message)
-            if wait is not None:
-                waits.setdefault(rank, []).append((float(wait["t"]), seconds, index))
-            continue
-        rate_line = _RATE.search(message)
-        if rate_line is not None:
-            number_text = rate_line["n"] or rate_line["n2"] or rate_line["n3"]
-            value = float((rate_line["r"] or rate_line["r2"] or rate_line["r3"]).replace(",", "").rstrip(".") or 0)
-            if value > 0:
-                rates.setdefault(document.line(index).rank, []).append(Step(int(number_text), 1 / value, index))
-    return [*_all(document, series, rates), *_mean(document, means), *_waits(document, waits)]
+                used[at] += 1
+                _take(document, read, form, found, index, line[found.end() :], position - 1)
+                break
+    return [], None
 
 
-def _rank(document: Document, index: int, message: str) -> int | None:
-    rank = document.line(index).rank
-    if rank is None:
-        named = re.search(r"\brank[ :=]*(\d+)", message[:60], re.IGNORECASE)
-        rank = int(named[1]) if named else None
-    return rank
+def _rest(document: Document, read: _Read, used: list[Form], begin: int) -> None:
+    """Reads the rest of a long text, by the forms that its start has."""
+    text = document.text
+    first = text.count("\n", 0, begin)
+    for form in used:
+        at, index = begin, first
+        for number, found in enumerate(form.pattern.finditer(text, begin)):
+            if number >= _MATCHES:
+                break
+            index += text.count("\n", at, found.start())
+            at = found.start()
+            end = text.find("\n", found.end())
+            rest = text[found.end() : end if end != -1 else len(text)] if form.kind == "meter" else found[0]
+            _take(document, read, form, found, index, rest, at)
 
 
-def _last_bar(message: str) -> re.Match[str] | None:
-    if "%|" not in message:
-        return None
-    bars = list(_TQDM.finditer(message))
-    return bars[-1] if bars else None
-
-
-def _timed(message: str) -> tuple[int, float] | None:
-    for form, factor in _forms():
-        found = form.search(message)
-        if found is not None:
-            number = found.groupdict().get("n")
-            return (int(number) if number else -1), float(found["t"]) * factor
-    return None
+def _take(
+    document: Document, read: _Read, form: Form, found: re.Match[str], index: int, rest: str, position: int
+) -> None:
+    number = int(found["n"])
+    if form.kind == "plain":
+        read.plain.append((position, number, index))
+        return
+    try:
+        value = float(found["t"].replace(",", "").rstrip(".")) * form.factor
+    except ValueError:
+        return
+    if value <= 0:
+        return
+    if form.kind == "rate":
+        read.rates.append(Step(number, 1 / value, index))
+        return
+    read.steps.setdefault(form.kind, []).append(Step(number, value, index))
+    if form.kind == "meter":
+        read.means.append((float(found["avg"]), value, index))
+        if "ata" in rest:
+            _note_wait(read.waits, line_rank(document, index), rest, value, float(found["avg"]), index)
+    elif form.kind == "detection":
+        read.waits.setdefault(document.line(index).rank, []).append((float(found["d"]), value, index))
+    elif "ata" in found[0] or "ata" in rest:
+        wait = _DATA.search(found.string if len(found.string) <= 4000 else found[0])
+        if wait is not None:
+            read.waits.setdefault(document.line(index).rank, []).append((float(wait["t"]), value, index))
 
 
 def _note_wait(
@@ -171,17 +190,6 @@ def _note_wait(
         waits.setdefault(rank, []).append((float(found["avg"]), avg, index))
     else:
         waits.setdefault(rank, []).append((float(found["t"]), now, index))
-
-
-def _all(
-    document: Document, series: dict[tuple[str, int | None], list[Step]], rates: dict[int | None, list[Step]]
-) -> Iterator[Fact]:
-    """Facts of the longest series: one kind of line, one rank."""
-    if series:
-        best = max(series, key=lambda k: ({"meter": 3, "det": 3, "text": 2, "bar": 1}[k[0]], len(series[k])))
-        yield from step_facts(document, series[best])
-    elif rates:
-        yield from step_facts(document, max(rates.values(), key=len), absolute=False)
 
 
 def _mean(document: Document, means: list[tuple[float, float, int]]) -> Iterator[Fact]:

@@ -1,124 +1,97 @@
-"""What PyTorch says of a collective that did not finish: watchdog, desync report, monitored barrier, DETAIL mode.
+"""What PyTorch's NCCL watchdog says of a collective that did not finish. Ranks are set side by side in derive.
 
 Sample:
 
     [rank4]:[E1129 11:56:57.2 ProcessGroupNCCL.cpp:616] [Rank 4] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=28956,
         OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600001 milliseconds before timing out.
     [rank7]:[E...] [PG ID 0 PG GUID 0(default_pg) Rank 7] Timeout at NCCL work: 28956, last enqueued NCCL work: 28956, last completed NCCL work: 28955.
-    - [2] finished collective #13, but didn't join collective #14 (count from 1)
-    [Rank 0]: Ranks 1, 2 failed to pass monitoredBarrier in 30000 ms
-    RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective: CollectiveFingerPrint(...), but Rank 1 is ...
+    [rank7]:[E...] [PG 0 Rank 7] Exception (either an error or timeout) detected by watchdog at work: 4, last enqueued NCCL work: 4, last completed NCCL work: 3.
+    Timeout at NCCL work: 12, last enqueued NCCL work: 12, last started NCCL work: 12, last completed NCCL work: 11.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from assistant.facts import Fact, Subject
 from assistant.intake.document import Document
+from assistant.parsers._find import lines_with
 from assistant.parsers._phase import last_phase, progress_before
 
 NAME = "PyTorch watchdog"
-TRIGGERS = (
-    "collective operation timeout",
-    "monitoredBarrier",
-    "mismatch between collectives",
-    "last enqueued",
-    "but didn't join collective",
-    "lagging",
-    "timed out in blocking wait",
+TRIGGERS = ("collective operation timeout", "last enqueued", "timed out in blocking wait")
+VERSIONS = (
+    "PyTorch 1.5 to 2.9: watchdog of ProcessGroupNCCL, desync report, monitoredBarrier, TORCH_DISTRIBUTED_DEBUG=DETAIL"
 )
 
 _TIMEOUT = re.compile(
-    r"(?:\[Rank (?P<rank>\d+)\] )?(?:Watchdog caught collective operation timeout: |Work )WorkNCCL\((?:SeqNum=(?P<seq>\d+), )?OpType=(?P<op>\w+)"
+    r"(?:\[(?:PG [^\]]*?)?Rank (?P<rank>\d+)\] )?(?:Watchdog caught collective operation timeout: |Work )WorkNCCL\((?:SeqNum=(?P<seq>\d+), )?OpType=(?P<op>\w+)"
     r"(?:, TensorShape=\[(?P<shape>[^\]]*)\])?(?:, NumelIn=(?P<numel>\d+), NumelOut=(?P<out>\d+))?, Timeout\(ms\)=(?P<timeout>\d+)\)"
 )
+_GROUP = re.compile(r"\[PG (?:ID )?(?P<pg>\d+)(?P<name>[^\]]*?) Rank (?P<rank>\d+)\]")
 _STATUS = re.compile(
-    r"(?:\[PG (?:ID )?(?P<pg>\d+)[^\]]*?Rank (?P<rank>\d+)\].{0,80}?)?last enqueued (?:NCCL )?work: (?P<enq>-?\d+),.{0,60}?last completed (?:NCCL )?work: (?P<done>-?\d+)"
+    r"last enqueued (?:NCCL )?work: (?P<enq>-?\d+),(?:.{0,12}?last started (?:NCCL )?work: (?P<started>-?\d+),)?.{0,60}?last completed (?:NCCL )?work: (?P<done>-?\d+)"
 )
-_BARRIER = re.compile(r"\[Rank 0\]: Ranks? (?P<ranks>\d+(?:, ?\d+)*) (?:timed out in|failed to pass) monitoredBarrier")
-_DESYNC_LATE = re.compile(r"\[(?P<ranks>\d+(?:, ?\d+)*)\] finished collective #\d+, but didn't join collective #\d+")
-_DESYNC_LAG = re.compile(r"ranks \[(?P<ranks>[\d, ]+)\] are the lagging ranks")
-_MISMATCH = re.compile(
-    r"Detected mismatch between collectives on ranks\. Rank (?P<a>\d+) is running (?:inconsistent )?collective: (?P<fa>.*?)(?:, but Rank (?P<b>\d+) is running collective: (?P<fb>.*?))?(?:\.?Collectives differ|$)"
-)
-_PRINT_OP = re.compile(r"OpType=(\w+)")
-_PRINT_SHAPE = re.compile(r"TensorShape=\[([^\]]*)\]")
-_PRINT_DTYPE = re.compile(r"TensorDtypes=(\w+)")
-_PRINT_SEQ = re.compile(r"SequenceNumber=(\d+)")
 _WORLD = re.compile(r"\b(?:world[_ ]?size|WORLD_SIZE|num_processes|nranks)\W{1,3}(\d+)")
-
-
-@dataclass(slots=True)
-class Reports:
-    """What the lines of one document say of each rank."""
-
-    ranks: dict[int, tuple[int | None, str, int | None, str]] = field(default_factory=dict)
-    """Sequence number, operation, elements and shape of the first timeout of each rank."""
-    first_line: int | None = None
-    lagging: set[int] = field(default_factory=set)
-    lagging_line: int = 0
+#: Ranks and groups of one document, at most.
+_RANKS = 4096
 
 
 def parse(document: Document) -> Iterable[Fact]:
-    reports = Reports()
-    facts: list[Fact] = []
-    status: dict[int, tuple[int, int, int]] = {}
-    named: set[int] = set()
-    halves: list[tuple[str, str]] = []
-    for index, message in enumerate(document.messages):
-        if "orkNCCL(" in message:
-            found = _TIMEOUT.search(message)
-            if found is not None:
-                _timeout(document, index, found, reports, facts)
-        if "last enqueued" in message:
-            state = _STATUS.search(message)
-            rank = _rank(document, index, state["rank"] if state else None)
-            if state is not None and rank is not None and rank not in status and (state["pg"] or "0") == "0":
-                status[rank] = (int(state["enq"]), int(state["done"]), index)
-        for pattern, mark in (
-            (_BARRIER, "monitoredBarrier"),
-            (_DESYNC_LATE, "didn't join"),
-            (_DESYNC_LAG, "lagging ranks"),
-        ):
-            if mark in message:
-                late = pattern.search(message)
-                if late is not None:
-                    reports.lagging |= {int(r) for r in re.findall(r"\d+", late["ranks"])}
-                    reports.lagging_line = index
-        if "mismatch between collectives" in message and not any(f.key == "fingerprint.differs_in" for f in facts):
-            facts += _fingerprint(document, index, message, halves)
-        if ("orld" in message or "WORLD" in message or "num_processes" in message) and len(named) < 4:
-            named |= {int(n) for n in _WORLD.findall(message)}
-    facts += _across(document, reports, status, named)
-    return facts
+    first: int | None = None
+    timed: set[tuple[str, int]] = set()
+    told: set[tuple[str, int]] = set()
+    for index in lines_with(document, ("orkNCCL(", "last enqueued")):
+        line = document.messages[index]
+        found = _TIMEOUT.search(line) if "orkNCCL(" in line else None
+        if found is not None:
+            if first is None:
+                first = index
+                yield from _first(document, index, found)
+            rank = _rank(document, index, found["rank"])
+            group = _group(line)
+            if rank is not None and (group, rank) not in timed and len(timed) < _RANKS:
+                timed.add((group, rank))
+                yield from _work(document, index, found, group, rank)
+        state = _STATUS.search(line) if "last enqueued" in line else None
+        if state is not None:
+            named = _GROUP.search(line)
+            rank = _rank(document, index, named["rank"] if named else None)
+            group = _group(line)
+            if rank is not None and (group, rank) not in told and len(told) < _RANKS:
+                told.add((group, rank))
+                yield from _state(document, index, state, group, rank)
+    if first is None:
+        return
+    yield from _named_worlds(document, first)
+    yield from last_phase(document, first)
+    yield from progress_before(document, first)
 
 
 def _rank(document: Document, index: int, named: str | None) -> int | None:
-    return int(named) if named is not None else document.line(index).rank
+    """The rank of the process. In a group other than the default one the named rank counts within the group."""
+    own = document.line(index).rank
+    return own if own is not None else int(named) if named is not None else None
 
 
-def _timeout(document: Document, index: int, found: re.Match[str], reports: Reports, facts: list[Fact]) -> None:
+def _group(line: str) -> str:
+    """The process group of a line: 0 is the default group, of which old versions name no number."""
+    found = _GROUP.search(line)
+    return found["pg"] if found else "0"
+
+
+def _first(document: Document, index: int, found: re.Match[str]) -> Iterator[Fact]:
     origin = document.origin(index)
-    if reports.first_line is None:
-        reports.first_line = index
-        facts.append(Fact("watchdog.op", found["op"], origin))
-        facts.append(Fact("watchdog.timeout_ms", int(found["timeout"]), origin))
-        numel = found["numel"]
-        if numel is None and found["shape"]:
-            numel = str(_product(found["shape"]))
-        if numel is not None:
-            facts.append(Fact("watchdog.numel", int(numel), origin))
-        if found["op"] == "BARRIER" or (found["op"] == "ALLREDUCE" and numel == "1"):
-            facts.append(Fact("watchdog.barrier_like", True, origin))
-    rank = _rank(document, index, found["rank"])
-    if rank is not None and rank not in reports.ranks:
-        seq = int(found["seq"]) if found["seq"] else None
-        reports.ranks[rank] = (seq, found["op"], int(found["numel"]) if found["numel"] else None, found["shape"] or "")
-        if seq is not None:
-            facts.append(Fact("watchdog.seq", seq, origin, Subject("rank", str(rank))))
+    yield Fact("watchdog.op", found["op"], origin)
+    yield Fact("watchdog.timeout_ms", int(found["timeout"]), origin)
+    numel = found["numel"]
+    if numel is None and found["shape"]:
+        numel = str(_product(found["shape"]))
+    if numel is not None:
+        yield Fact("watchdog.numel", int(numel), origin)
+    if found["op"] == "BARRIER" or (found["op"] == "ALLREDUCE" and numel == "1"):
+        yield Fact("watchdog.barrier_like", True, origin)
 
 
 def _product(shape: str) -> int:
@@ -128,64 +101,34 @@ def _product(shape: str) -> int:
     return result
 
 
-def _fingerprint(document: Document, index: int, message: str, halves: list[tuple[str, str]]) -> Iterator[Fact]:
-    """In what two ranks differ. Old versions print one line a rank: `halves` keeps what earlier lines said."""
-    found = _MISMATCH.search(message)
-    origin = document.origin(index)
-    if found is None:
-        return
-    first, second = found["fa"], found["fb"]
-    if not second:
-        other = next((text for rank, text in halves if rank != found["a"]), None)
-        halves.append((found["a"], first))
-        if other is None:
-            return
-        first, second = other, first
-    differs = []
-    for name, pattern in (
-        ("op", _PRINT_OP),
-        ("shape", _PRINT_SHAPE),
-        ("dtype", _PRINT_DTYPE),
-        ("sequence", _PRINT_SEQ),
-    ):
-        a, b = pattern.search(first), pattern.search(second)
-        if (a[1] if a else None) != (b[1] if b else None):
-            differs.append(name)
-    ops = [m[1] if (m := _PRINT_OP.search(p)) else "?" for p in (first, second)]
-    if differs:
-        yield Fact("fingerprint.differs_in", ",".join(differs), origin)
-    yield Fact("fingerprint.ops", " vs ".join(ops), origin)
+def _work(document: Document, index: int, found: re.Match[str], group: str, rank: int) -> Iterator[Fact]:
+    origin, subject = document.origin(index), Subject("rank", str(rank))
+    if found["seq"] and group == "0":
+        yield Fact("watchdog.seq", int(found["seq"]), origin, subject)
+    size = f"{found['numel']}:{found['out']}" if found["numel"] else (found["shape"] or "").replace(" ", "")
+    yield Fact(
+        "watchdog.work", f"pg={group} seq={found['seq'] or '?'} op={found['op']} size={size or '?'}", origin, subject
+    )
 
 
-def _across(
-    document: Document, reports: Reports, status: dict[int, tuple[int, int, int]], named: set[int]
-) -> Iterator[Fact]:
-    """What follows from several ranks side by side."""
-    if reports.lagging:
-        yield Fact("watchdog.lagging_ranks", _join(reports.lagging), document.origin(reports.lagging_line))
-    for rank, (enqueued, completed, index) in status.items():
-        yield Fact("watchdog.enqueued", enqueued, document.origin(index), Subject("rank", str(rank)))
-        yield Fact("watchdog.completed", completed, document.origin(index), Subject("rank", str(rank)))
-    if reports.first_line is None:
-        return
-    origin = document.origin(reports.first_line)
-    ranks = set(reports.ranks)
-    if ranks:
-        yield Fact("watchdog.ranks", _join(ranks), origin)
-        everyone = set(range(max([*ranks, *(n - 1 for n in named if max(ranks) < n <= 2 * len(ranks) + 1)]) + 1))
-        silent = everyone - ranks
-        if len(ranks) >= 2 and silent and len(silent) < len(ranks):
-            yield Fact("watchdog.silent_ranks", _join(silent), origin)
-        if len(ranks) >= 2 and silent == {0}:
-            yield Fact("watchdog.rank0_silent", True, origin, Subject("rank", "0"))
-        works = list(reports.ranks.values())
-        if len({w[0] for w in works}) > 1:
-            yield Fact("watchdog.seq_differs", True, origin)
-        if len({(w[1], w[2], w[3]) for w in works}) > 1:
-            yield Fact("watchdog.ops_differ", True, origin)
-    yield from last_phase(document, reports.first_line)
-    yield from progress_before(document, reports.first_line)
+def _state(document: Document, index: int, state: re.Match[str], group: str, rank: int) -> Iterator[Fact]:
+    origin, subject = document.origin(index), Subject("rank", str(rank))
+    if group == "0":
+        yield Fact("watchdog.enqueued", int(state["enq"]), origin, subject)
+        yield Fact("watchdog.completed", int(state["done"]), origin, subject)
+    yield Fact(
+        "watchdog.state",
+        f"pg={group} enqueued={state['enq']} started={state['started'] or '?'} completed={state['done']}",
+        origin,
+        subject,
+    )
 
 
-def _join(ranks: set[int]) -> str:
-    return ",".join(str(r) for r in sorted(ranks))
+def _named_worlds(document: Document, first: int) -> Iterator[Fact]:
+    """Numbers of ranks that the text names."""
+    named: dict[int, int] = {}
+    for index in lines_with(document, ("orld size", "orld_size", "WORLD_SIZE", "num_processes", "nranks"), 64):
+        for number in _WORLD.findall(document.lines[index][:2000]):
+            named.setdefault(int(number), index)
+    for number, index in list(named.items())[:4]:
+        yield Fact("watchdog.named_world", number, document.origin(index))

@@ -10,9 +10,6 @@ from assistant.facts import Fact, Origin
 from assistant.safe_text import safe
 
 SCHEMA = "ncclinic.diagnosis/1"
-INTERNAL = frozenset(("fr.summary",))
-"""Facts that carry whole tables from a parser to a comparison, for nobody to read."""
-
 QUOTES = 3
 """Lines quoted for one piece of evidence at most."""
 
@@ -48,7 +45,7 @@ def to_json(diagnosis: Diagnosis) -> dict[str, Any]:
             "how": following.how,
             "choices": [{"label": c.label, "value": c.value} for c in following.choices],
         },
-        "facts": [_fact(f) for f in telling_facts(diagnosis.facts) if f.key not in INTERNAL],
+        "facts": [_fact(f) for f in telling_facts(diagnosis.facts)],
         "inputs": [
             {
                 "path": safe(i.path),

@@ -163,7 +163,7 @@ def _versions(text: str) -> Iterator[Found]:
                 key,
                 max(
                     found,
-                    key=lambda v: [int(n) for n in v.replace("+", ".").replace("-", ".").split(".") if n.isdigit()],
+                    key=lambda v: [int(n) for n in v.replace("+", ".").replace("-", ".").split(".") if n.isdecimal()],
                 ),
                 False,
             )

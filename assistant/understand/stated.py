@@ -57,11 +57,15 @@ _RATES = regex(
 )
 
 
+#: Characters of a value that are read.
+LONGEST = 4000
+
+
 def read_stated(key: str, value: str) -> tuple[list[Fact], str]:
     """Facts of KEY=VALUE, and what is left as free text.
 
     Raises ValueError where the key's meaning is fixed and the value cannot be right, as in nodes=abc."""
-    key, value = key.strip(), value.strip()
+    key, value = key.strip()[:200], value.strip()[:LONGEST]
     origin = Origin("stated", quote=f"{key}={value}"[:240])
     inferred = Origin("derived", quote=origin.quote)
     name = _SAME_AS.get(key.lower().replace("-", "_"), key.lower().replace("-", "_"))
@@ -226,8 +230,8 @@ def _rates(name: str, value: str) -> Iterator[Found]:
     """Throughput at several counts: {'1 node': 23.9, '2 nodes': 18.7}, or "1 node 23.9, 2 nodes 18.7"."""
     pairs: dict[int, float] = {}
     try:
-        table = ast.literal_eval(value)
-    except (ValueError, SyntaxError):
+        table = ast.literal_eval(value[:4000])
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         table = None
     if isinstance(table, dict):
         items = [(str(k), v) for k, v in table.items() if isinstance(v, int | float)]
@@ -261,7 +265,7 @@ def _understood(name: str, value: str) -> Iterator[tuple[str, Value, bool]]:
         and not any(k == "container" for k, _, _ in read_job(text))
     ):
         yield "container", "yes", False
-    if name == "gpus" and value.isdigit():
+    if name == "gpus" and value.isdecimal():
         yield "world_size", int(value), False
     yield from (f for f in read_network(text) if name not in ("storage", "disk", "model") and f[0] != "network_gbps")
     yield from (

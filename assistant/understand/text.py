@@ -45,7 +45,7 @@ def regex(pattern: str) -> re.Pattern[str]:
 def number(word: str) -> int | None:
     """The count that a word or digits mean: "two" -> 2, "1,024" -> 1024, "a couple of" -> 2."""
     text = word.strip().lower().removesuffix(" of")
-    if text.replace(",", "").isdigit():
+    if text.replace(",", "").isdecimal():
         return int(text.replace(",", ""))
     if text in _WORDS:
         return _WORDS[text]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from assistant.derive import n50_workload, n53_step_volume
 from assistant.derive._stated_rates import stated_rates
-from assistant.derive.n50_workload import derive
 from assistant.facts import CaseFile, Fact, Origin
 
 
@@ -16,7 +16,7 @@ def case(*says: str, **stated: str | int | float | bool) -> CaseFile:
 
 
 def facts(c: CaseFile) -> dict[str, object]:
-    return {f.key: f.value for f in derive(c)}
+    return {f.key: f.value for f in [*n50_workload.derive(c), *n53_step_volume.derive(c)]}
 
 
 @pytest.mark.parametrize(

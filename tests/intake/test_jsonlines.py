@@ -25,12 +25,12 @@ def read(text: str) -> Document:
 def test_docker() -> None:
     records = [
         {"log": "gpu1:1:2 [0] NCCL INFO x\n", "stream": "stdout", "time": "2024-03-04T00:00:01.5Z"},
-        {"log": "a" * 16384, "stream": "stderr", "time": "2024-03-04T00:00:02Z"},
+        {"log": "ab c" * 4096, "stream": "stderr", "time": "2024-03-04T00:00:02Z"},
         {"log": "end\n", "stream": "stderr", "time": "2024-03-04T00:00:02Z"},
         {"log": "ValueError: x\n", "stream": "stderr", "time": "2024-03-04T00:00:03Z"},
     ]
     document = read("\n".join(map(json.dumps, records)) + "\n")
-    assert document.messages == ["gpu1:1:2 [0] NCCL INFO x", "a" * 16384 + "end", "ValueError: x"]
+    assert document.messages == ["gpu1:1:2 [0] NCCL INFO x", "ab c" * 4096 + "end", "ValueError: x"]
     assert document.line(0).time == pytest.approx((scale(3, 4, 0, 0, 1) or 0) + 0.5)
     assert document.line(0).host == "gpu1"
     assert document.line(2).number == 4

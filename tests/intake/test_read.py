@@ -246,7 +246,7 @@ def test_zip_links_and_encrypted(tmp_path: Path) -> None:
 
 
 def test_bombs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "FREE", 1 << 20)
+    monkeypatch.setattr(packed, "FREE", 1 << 20)
     zeros = b"A" * (8 << 20)
     for name, data in (
         ("a.gz", gzip.compress(zeros)),
@@ -263,7 +263,7 @@ def test_bombs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_sparse_tar_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "FREE", 1 << 20)
+    monkeypatch.setattr(packed, "FREE", 1 << 20)
     info = tarfile.TarInfo("huge.log")
     info.type = tarfile.GNUTYPE_SPARSE
     info.size = 512

@@ -186,7 +186,7 @@ def test_nvlink() -> None:
 def test_dcgm() -> None:
     text = '| Diagnostic                | Result            |\n| Memory                    | Fail - GPU: 3     |\n| PCIe                      | Pass - All        |\nDCGM_FI_DEV_XID_ERRORS{gpu="3",Hostname="gpu-a1"} 79\n'
     facts = list(gpu_dcgm.parse(Document("dcgm.txt", text)))
-    assert values(facts, "gpu.dcgm_failed") == {"": "Memory"}
+    assert values(facts, "gpu.dcgm_failed") == {"3": "Memory"}
     assert values(facts, "gpu.xid") == {"gpu-a1:3": 79}
 
 

@@ -106,8 +106,8 @@ def test_iblinkinfo_names_a_link_that_could_be_faster() -> None:
         '          12   31[  ] ==( 2X        53.125 Gbps Active/  LinkUp)==>      43    1[  ] "gpu7 mlx5_2" ( Could be 4X)\n'
         '          12   32[  ] ==(                Down/ Polling)==>             [  ] "" ( )\n'
     )
-    assert values(text, "ib.could_be") == {"lid 12 port 31": "4X"}
-    assert values(text, "ib.state") == {"lid 12 port 31": "Active"}
+    assert values(text, "ib.could_be") == {"gpu7/mlx5_2": "4X"}
+    assert values(text, "ib.state") == {"gpu7/mlx5_2": "Active"}
 
 
 def test_counters() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from assistant.derive import n54_collective_ranks
+from assistant.facts import CaseFile
 from assistant.intake.document import Document
-from assistant.parsers import stack_dump, watchdog
+from assistant.parsers import collective_debug, stack_dump, watchdog
 
 TIMEOUT = (
     "[rank{rank}]:[E1129 11:56:57.204055508 ProcessGroupNCCL.cpp:616] [Rank {rank}] Watchdog caught collective operation timeout: "
@@ -18,7 +20,10 @@ def timeout(rank: int, seq: int = 90, op: str = "ALLREDUCE", numel: int = 1) -> 
 
 
 def facts(text: str, name: str = "run.log") -> dict[str, object]:
-    return {f.key: f.value for f in watchdog.parse(Document(name, text)) if f.subject.kind == "job"}
+    document = Document(name, text)
+    found = [*watchdog.parse(document), *collective_debug.parse(document)]
+    found += n54_collective_ranks.derive(CaseFile(list(found)))
+    return {f.key: f.value for f in found if f.subject.kind == "job"}
 
 
 def test_missing_rank_zero_in_a_barrier_after_a_save() -> None:

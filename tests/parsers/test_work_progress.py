@@ -4,15 +4,39 @@ from __future__ import annotations
 
 import pytest
 
-from assistant.facts import Fact
+from assistant.derive import n51_step_series
+from assistant.facts import CaseFile, Fact
 from assistant.intake.document import Document
-from assistant.parsers import horovod_stall, profile_table, throughput, training_progress
+from assistant.parsers import (
+    horovod_stall,
+    profile_table,
+    progress_lightning,
+    progress_megatron,
+    progress_nemo,
+    progress_titan,
+    progress_trainers,
+    throughput,
+    training_progress,
+)
+from assistant.parsers._series import KEY
 from assistant.parsers._steps import Step, level_shift, spike_period
 
 
 def facts(module: object, text: str, name: str = "run.log") -> dict[str, object]:
+    """What the parser found and what follows from the series of steps in it."""
     found: list[Fact] = list(module.parse(Document(name, text)))  # type: ignore[attr-defined]
-    return {f.key: f.value for f in found}
+    found += n51_step_series.derive(CaseFile(list(found)))
+    return {f.key: f.value for f in found if f.key != KEY}
+
+
+#: Lines of frameworks go to modules of their own.
+MODULES = (training_progress, progress_megatron, progress_nemo, progress_titan, progress_trainers, progress_lightning)
+
+
+def all_facts(text: str) -> dict[str, object]:
+    found: list[Fact] = [f for module in MODULES for f in module.parse(Document("run.log", text))]
+    found += n51_step_series.derive(CaseFile(list(found)))
+    return {f.key: f.value for f in found if f.key != KEY}
 
 
 def test_imagenet_meter_gives_the_share_of_waiting_for_data() -> None:
@@ -69,7 +93,7 @@ def test_ranks_that_wait_unequally_are_noticed() -> None:
 )
 def test_forms_of_a_timed_step(line: str, seconds: float) -> None:
     text = "\n".join(line.replace("{n}", str(n)) for n in range(100, 112))
-    assert facts(training_progress, text)["step.time_s"] == pytest.approx(seconds, rel=1e-3)
+    assert all_facts(text)["step.time_s"] == pytest.approx(seconds, rel=1e-3)
 
 
 def test_spikes_have_a_period() -> None:
@@ -99,16 +123,13 @@ def test_rates_tell_the_course_but_no_seconds() -> None:
         f"step: {n}  loss: 8.0  memory: 29.16GiB(36.87%)  tps: {'2,400' if n < 30 else '1,200'}  mfu: 14%"
         for n in range(60)
     )
-    got = facts(training_progress, text)
+    got = facts(progress_titan, text)
     assert got["step.level_shift"] == pytest.approx(2.0)
     assert "step.time_s" not in got
 
 
 def test_bars_of_side_tasks_are_no_steps() -> None:
-    assert (
-        facts(training_progress, "Running tokenizer on dataset:   3%|#     | 90/2969 [09:36<5:07:12, 156.24it/s]\n")
-        == {}
-    )
+    assert all_facts("Running tokenizer on dataset:   3%|#     | 90/2969 [09:36<5:07:12, 156.24it/s]\n") == {}
 
 
 def test_tf_benchmark_total_knows_its_gpus() -> None:
@@ -139,7 +160,12 @@ def test_horovod_stall() -> None:
         "broadcasted by subset of ranks and are waiting for remainder of ranks for more than 60 seconds.\nMissing ranks:\n"
         "1: [DistributedAdam_Allreduce/HorovodAllreduce_grads_0, DistributedAdam_Allreduce/HorovodAllreduce_grads_1]\n",
     )
-    assert got == {"horovod.missing_ranks": "1", "horovod.stalled_tensors": 2, "horovod.stalled_kind": "gradients"}
+    assert got == {
+        "horovod.missing_ranks": "1",
+        "horovod.missing_rank": 1,
+        "horovod.stalled_tensors": 2,
+        "horovod.stalled_kind": "gradients",
+    }
 
 
 def test_profile_tables() -> None:

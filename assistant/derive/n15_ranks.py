@@ -1,0 +1,54 @@
+"""Which ranks began and completed the communicator, over the logs of all of them; which are missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from assistant.facts import JOB, CaseFile, Fact, Origin, Places
+
+#: Share of the ranks that must be seen before those that are not seen count as missing.
+ENOUGH = 0.75
+#: Ranks that are named one by one.
+NAMED = 64
+_STATE = re.compile(r"(started|completed) of (\d+)")
+
+
+def derive(case: CaseFile) -> Iterable[Fact]:
+    states: dict[int, dict[str, Places]] = {}
+    for value, places in case.spread("nccl.init_rank").items():
+        found = _STATE.fullmatch(str(value))
+        if found:
+            states.setdefault(int(found[2]), {})[found[1]] = places
+    if not states:
+        return
+    size = max(states)
+    started, completed = (states[size].get(state) for state in ("started", "completed"))
+    first = (started or completed or next(iter(states[size].values()))).first
+    begun = (started.ranks if started else set()) | (completed.ranks if completed else set())
+    done = completed.ranks if completed else set()
+    if started is not None:
+        yield _fact("nccl.init_started", len(started.ranks), first)
+        yield _fact("nccl.init_done", begun <= done, first)
+    yield _fact("nccl.init_completed", len(done), first)
+    absent = set(range(size)) - begun
+    waiting = begun - done
+    missing: set[int] = set()
+    if absent and len(begun) >= ENOUGH * size and waiting:
+        missing = absent
+    elif waiting and done and started is not None:
+        missing = waiting
+    if missing and len(missing) <= NAMED:
+        yield _fact("nccl.init_missing_ranks", ",".join(map(str, sorted(missing))), first)
+    if absent and not waiting and len(begun) >= ENOUGH * size and len(absent) <= NAMED:
+        yield _fact("nccl.ranks_without_log", ",".join(map(str, sorted(absent))), first)
+
+
+def _fact(key: str, value: int | str | bool, first: Fact) -> Fact:
+    origin = first.origin
+    return Fact(
+        key,
+        value,
+        Origin("derived", origin.file, origin.line, origin.host, origin.rank, origin.quote, origin.time),
+        JOB,
+    )

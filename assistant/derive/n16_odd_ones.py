@@ -1,0 +1,87 @@
+"""Ranks and hosts side by side: who differs from all others, and by how much.
+
+What should be equal or alike is marked in `knowledge/vocabulary` (`alike`). For such a key K come the facts `odd.K` and
+`outlier.K`, about the hosts or ranks that differ, with a value that says what they have and what the rest has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from assistant.derive._alike import Odd, figures_by_place, odd_ones, outliers, partly_odd
+from assistant.facts import CaseFile, Fact, Origin, Places, Subject, Value
+from knowledge.load import knowledge
+from knowledge.settings_table import settings
+
+#: Places that are named for one key.
+NAMED = 8
+#: Settings that name what differs between hosts by nature, so that a difference is no fault.
+BY_HOST = frozenset(
+    (
+        "NCCL_SOCKET_IFNAME",
+        "NCCL_IB_HCA",
+        "GLOO_SOCKET_IFNAME",
+        "NCCL_DEBUG_FILE",
+        "NCCL_TOPO_FILE",
+        "NCCL_HOSTID",
+        "NCCL_CONF_FILE",
+    )
+)
+
+
+def derive(case: CaseFile) -> Iterable[Fact]:
+    for key, entry in knowledge().vocabulary.items():
+        if entry.get("alike") == "equal":
+            yield from _equal(f"odd.{key}", entry.get("called") or key, case.spread(key))
+        elif entry.get("alike") == "similar":
+            yield from _similar(case, key, entry.get("called") or key, entry.get("unit") or "")
+    known = settings()
+    for key in sorted(k for k in [*case.keys()] if k.startswith("env.")):
+        setting = known.get(key[4:])
+        if setting is not None and setting.match == "all" and key[4:] not in BY_HOST:
+            yield from _equal("odd.env", key[4:], case.spread(key))
+
+
+def _equal(key: str, called: str, values: dict[Value, Places]) -> Iterator[Fact]:
+    if len(values) < 2:
+        return
+    found = odd_ones(values)
+    if key in ("odd.nccl.net", "odd.nccl.via_internode") and not found:
+        found = partly_odd(values)
+    for odd in found:
+        text = f"{called} {_shown(odd.value)}; {odd.others} others have {_shown(odd.usual)}"
+        for subject in odd.subjects(NAMED):
+            yield Fact(key, text, _origin(odd, subject), subject)
+
+
+def _origin(odd: Odd, subject: Subject) -> Origin:
+    origin = odd.first.origin
+    host = subject.name if subject.kind == "host" else origin.host
+    return Origin("derived", origin.file, origin.line, host, origin.rank, origin.quote, origin.time)
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)
+
+
+def _similar(case: CaseFile, key: str, called: str, unit: str) -> Iterator[Fact]:
+    facts = case.about(key)
+    for kind in ("rank", "host", "gpu", "nic"):
+        figures = figures_by_place(facts, kind)
+        far = sorted(outliers(figures), key=lambda o: -abs(o.value - o.usual))
+        for odd in far[:NAMED]:
+            first = next(f for f in facts if odd.name in (f.subject.name, f.origin.host, str(f.origin.rank)))
+            text = (
+                f"{called} {odd.value:.4g} {unit}".rstrip()
+                + f"; the other {odd.others} have {odd.usual:.4g} in the middle, +- {odd.spread:.2g}"
+            )
+            origin = first.origin
+            subject = Subject(kind, odd.name)  # type: ignore[arg-type]
+            yield Fact(
+                f"outlier.{key}",
+                text,
+                Origin("derived", origin.file, origin.line, origin.host, origin.rank, origin.quote, origin.time),
+                subject,
+            )

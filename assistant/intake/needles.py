@@ -1,0 +1,302 @@
+"""Needles: short literals that stand in every line that matters, and who asks for each.
+
+A signature or a `log` pattern has literals of which one stands in every text that it matches (`literals_of`); a parser has its
+TRIGGERS, or LINES where it reads single lines of a source that is full of its trigger. All of them together are one Hyperscan
+database of mostly plain strings, which is searched at the speed of reading. What it finds is then confirmed by the regular
+expression itself. Patterns whose literals are too common to tell anything are in the database as they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+from assistant.intake.literals import literals_of
+from knowledge.load import Knowledge, read_cache, write_cache
+
+#: Raised whenever the stored form or the choice of literals changes.
+FORMAT = 8
+
+_hs: Any
+try:
+    import hyperscan as _hs
+except ImportError:
+    _hs = None
+
+#: Characters of a literal from which it is worth searching for, without and with Hyperscan to search for the pattern itself.
+SHORTEST = 3
+TELLING = 7
+#: Literals that stand in nearly every line of a source.
+COMMON = frozenset(("NCCL INFO", "NCCL INFO ", "NCCL WARN", "NCCL WARN ", "ProcessGroupNCCL", "ProcessGroup"))
+#: Characters from which a parser's trigger is taken to be particular to its source.
+PARTICULAR = 8
+
+
+_HS_PATTERN = 0 if _hs is None else _hs.HS_FLAG_MULTILINE | _hs.HS_FLAG_ALLOWEMPTY
+
+
+class Weight(IntEnum):
+    """How much of what a needle finds is kept of an input that is too large to be read line by line."""
+
+    LIGHT = 0
+    """A few lines tell all: patterns that are true of a whole text, messages without a meaning for a cause."""
+    FULL = 1
+    """Messages that are evidence, and places where a parser's source begins."""
+    LINES = 2
+    """Lines of which a parser reads every one."""
+
+
+@dataclass(slots=True)
+class Needle:
+    """One literal: `caseless` where a pattern that needs it ignores case."""
+
+    text: str
+    caseless: bool = False
+    weight: Weight = Weight.LIGHT
+    patterns: list[int] = field(default_factory=list)
+    """Numbers of the scanner's patterns that need it."""
+    parsers: list[str] = field(default_factory=list)
+    """Parsers that are asked where it occurs."""
+    context: bool = False
+    """Whether what stands around it is read too."""
+    counted: bool = False
+    """Whether occurrences that are not kept are counted: the evidence says how often."""
+    pattern: str = ""
+    """A regular expression to search for in place of the text, which is then only a name."""
+    skims: bool = False
+    """Whether large inputs are searched for the pattern too: its literals are too common."""
+    raw: bytes = b""
+    _compiled: re.Pattern[bytes] | None = None
+
+    def __post_init__(self) -> None:
+        self.raw = self.text.encode("utf-8", "surrogatepass")
+
+    def find(self, text: bytes, at: int) -> tuple[int, int]:
+        """(start, end) of the next occurrence from `at` on, (-1, -1) where there is none; `text` in lower case for `caseless`."""
+        if self.pattern:
+            if self._compiled is None:
+                self._compiled = re.compile(self.pattern.encode(), re.MULTILINE)
+            found = self._compiled.search(text, at)
+            return found.span() if found else (-1, -1)
+        start = text.find(self.raw, at)
+        return (start, start + len(self.raw)) if start >= 0 else (-1, -1)
+
+    def count(self, text: bytes, at: int = 0) -> int:
+        """How often the literal occurs from `at` on; a pattern isn't counted."""
+        return 0 if self.pattern else text.count(self.raw, at)
+
+
+@dataclass
+class Needles:
+    """All needles of a knowledge base, with the patterns that have none."""
+
+    needles: list[Needle]
+    bare: list[int]
+    """Patterns without a literal: searched for as they are."""
+
+    def once(self, tired: Collection[int] = ()) -> Any:
+        """A Hyperscan database that reports each needle once a scan, ids are indices of `needles`; None without Hyperscan.
+
+        Needles that are patterns are mostly searched for by their literals, those whose index is in `tired` not at all."""
+        chosen = [(i, True) for i, n in enumerate(self.needles) if i not in tired and (n.skims or not n.pattern)]
+        return self._database(chosen, stored=not tired)
+
+    def everywhere(self, tired: Collection[int] = ()) -> list[Any]:
+        """The same for a text of which every line counts, in two databases: patterns' needles are reported everywhere,
+        parsers' once. Empty without Hyperscan.
+
+        `tired` are numbers of patterns that nobody asks for any more."""
+        literals: list[tuple[int, bool]] = []
+        patterns: list[tuple[int, bool]] = []
+        for index, needle in enumerate(self.needles):
+            if needle.pattern:
+                patterns.append((index, False))
+                continue
+            asked = any(p not in tired for p in needle.patterns)
+            if asked or needle.parsers:
+                literals.append((index, not asked))
+        found = (self._database(literals, stored=not tired), self._database(patterns, stored=True))
+        return [database for database in found if database is not None]
+
+    def _database(self, chosen: list[tuple[int, bool]], *, stored: bool) -> Any:
+        """Of (needle, whether it is reported once a scan)."""
+        if _hs is None or not chosen:
+            return None
+        needles = [self.needles[i] for i, _ in chosen]
+        expressions = [(n.pattern or re.escape(n.text)).encode("utf-8", "surrogatepass") for n in needles]
+        flags = [
+            (_hs.HS_FLAG_SINGLEMATCH if single else 0)
+            | (_hs.HS_FLAG_CASELESS if n.caseless else 0)
+            | (_HS_PATTERN if n.pattern else 0)
+            for n, (_, single) in zip(needles, chosen, strict=True)
+        ]
+        name = ""
+        if stored:
+            parts = [_hs.__version__, *(f"{f} {e!r}" for f, e in zip(flags, expressions, strict=True))]
+            name = f"needles-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:24]}.db"
+            database = _stored(name)
+            if database is not None:
+                return database
+        database = _hs.Database(mode=_hs.HS_MODE_BLOCK)
+        database.compile(expressions=expressions, ids=[i for i, _ in chosen], elements=len(expressions), flags=flags)
+        if name:
+            write_cache(name, _hs.dumpb(database))
+        return database
+
+
+def _stored(name: str) -> Any:
+    raw = read_cache(name)
+    if raw is None:
+        return None
+    try:
+        database = _hs.loadb(raw, _hs.HS_MODE_BLOCK)
+        database.scratch = _hs.Scratch(database)
+        return database
+    except Exception:  # a damaged cache is made anew
+        return None
+
+
+def needles_of(
+    kb: Knowledge,
+    patterns: list[str],
+    signatures: list[str],
+    parsers: dict[str, tuple[tuple[str, ...], tuple[str, ...]]],
+) -> Needles:
+    """The needles of a knowledge base, from the cache where nothing has changed.
+
+    `patterns` are the scanner's; the first of them belong to `signatures`, by id. `parsers` are (TRIGGERS, LINES) by module."""
+    marks = [kb.fingerprint, json.dumps(parsers, sort_keys=True), f"{len(patterns)} {_hs is not None} {FORMAT}"]
+    name = f"needles-{hashlib.sha256(chr(10).join(marks).encode()).hexdigest()[:24]}.json"
+    raw = read_cache(name)
+    if raw is not None:
+        try:
+            stored = json.loads(raw)
+            return Needles([Needle(n[0], n[1], Weight(n[2]), *n[3:9]) for n in stored[0]], stored[1])
+        except (ValueError, TypeError, LookupError):  # a damaged cache is made anew
+            pass
+    found = _Collector(_Literals().of(patterns))
+    for number, pattern in enumerate(patterns):
+        signature = kb.signatures[signatures[number]] if number < len(signatures) else None
+        found.pattern(number, pattern, signature)
+    for module, (triggers, lines) in parsers.items():
+        for text in lines or triggers:
+            found.parser(module, text, lines=bool(lines))
+        if lines:
+            for text in triggers:
+                found.starts(module, text)
+    needles = Needles(list(found.needles.values()), found.bare)
+    rows = [
+        [n.text, n.caseless, int(n.weight), n.patterns, n.parsers, n.context, n.counted, n.pattern, n.skims]
+        for n in needles.needles
+    ]
+    write_cache(name, json.dumps([rows, needles.bare]).encode())
+    return needles
+
+
+class _Collector:
+    def __init__(self, literals: dict[str, tuple[list[str], bool]]) -> None:
+        self.literals = literals
+        self.needles: dict[tuple[str, bool], Needle] = {}
+        self.bare: list[int] = []
+
+    def _needle(self, text: str, caseless: bool) -> Needle:
+        key = (text.lower() if caseless else text, caseless)
+        found = self.needles.get(key)
+        if found is None:
+            found = self.needles[key] = Needle(*key)
+        return found
+
+    def pattern(self, number: int, pattern: str, signature: dict[str, Any] | None) -> None:
+        options, compiles = self.literals[pattern]
+        caseless = "(?i" in pattern
+        if compiles:
+            needle = self.needles[pattern, False] = Needle(pattern, pattern=pattern)
+            self._asks(needle, number, signature)
+            needle.skims = not COMMON.isdisjoint(options)
+            for text in () if needle.skims else _shortest(options):
+                skimmed = self._needle(text, caseless)
+                if signature is not None and signature.get("causes"):
+                    skimmed.weight = max(skimmed.weight, Weight.FULL)
+            return
+        if not options or (caseless and any(not o.isascii() for o in options)):
+            self.bare.append(number)
+            return
+        for text in _shortest(options):
+            self._asks(self._needle(text, caseless), number, signature)
+
+    def _asks(self, needle: Needle, number: int, signature: dict[str, Any] | None) -> None:
+        needle.patterns.append(number)
+        if signature is not None and (signature.get("causes") or signature.get("facts")):
+            needle.weight = max(needle.weight, Weight.FULL)
+        if signature is not None and signature.get("causes"):
+            needle.context = needle.counted = True
+
+    def parser(self, module: str, text: str, *, lines: bool) -> None:
+        needle = self._needle(text, False)
+        needle.parsers.append(module)
+        if lines:
+            needle.weight = Weight.LINES
+        else:
+            needle.context = True
+            if len(text.strip()) >= PARTICULAR:
+                needle.weight = max(needle.weight, Weight.FULL)
+
+    def starts(self, module: str, text: str) -> None:
+        """A trigger of a parser that names its lines: the parser is asked, and nothing is kept for it."""
+        needle = self._needle(text, False)
+        if module not in needle.parsers:
+            needle.parsers.append(module)
+
+
+def _common(options: Collection[str]) -> bool:
+    """Whether the literals of a pattern are too short or too common to tell anything, or there are none."""
+    return min(map(len, options), default=0) < TELLING or not COMMON.isdisjoint(options)
+
+
+def _shortest(options: Iterable[str]) -> Iterator[str]:
+    """Without the options that contain another one: that one is found wherever they are."""
+    kept: list[str] = []
+    for option in sorted(set(options), key=lambda o: (len(o), o)):
+        if not any(k in option for k in kept):
+            kept.append(option)
+            yield option
+
+
+class _Literals:
+    """The literals of each pattern, and whether Hyperscan can search for the pattern itself: kept from run to run."""
+
+    def __init__(self) -> None:
+        self.name = f"literals-{FORMAT}-{'' if _hs is None else _hs.__version__}.json"
+        raw = read_cache(self.name)
+        try:
+            self.known: dict[str, list[Any]] = json.loads(raw) if raw is not None else {}
+        except ValueError:
+            self.known = {}
+
+    def of(self, patterns: list[str]) -> dict[str, tuple[list[str], bool]]:
+        new = [p for p in dict.fromkeys(patterns) if p not in self.known]
+        for pattern in new:
+            options = list(literals_of(pattern, SHORTEST))
+            self.known[pattern] = [options, _common(options) and _compile(pattern)]
+        if new:
+            self.known = {p: self.known[p] for p in patterns}
+            write_cache(self.name, json.dumps(self.known).encode())
+        return {p: (self.known[p][0], self.known[p][1]) for p in patterns}
+
+
+def _compile(pattern: str) -> bool:
+    """Whether Hyperscan can search for the pattern; the end of a match tells its line."""
+    if _hs is None or "^" in pattern.replace("[^", ""):
+        return False
+    try:
+        _hs.Database(mode=_hs.HS_MODE_BLOCK).compile(
+            expressions=[pattern.encode()], ids=[0], elements=1, flags=[_HS_PATTERN]
+        )
+    except _hs.HyperscanError:
+        return False
+    return True

@@ -1,0 +1,280 @@
+"""Skims inputs that are too large to be read line by line: of a gigabyte, the lines that can matter.
+
+Every slice of the text is searched for the needles (`assistant.intake.needles`). A line that holds one is kept, with what
+stands around it where that tells more, until so many lines of the needle have been kept that further ones add nothing; then
+they are only counted. The first and the last lines of each text are always kept. Nothing is decoded here: kept lines go on to
+the reader of small inputs, with their places in the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from assistant.intake.needles import Needle, Needles, Weight
+
+#: Bytes of one scan.
+SLICE = 64 << 10
+#: Bytes at the beginning and end of each text that are kept whatever they say.
+HEAD = 16 << 10
+TAIL = 4 << 10
+#: The same, after `FIRST` texts of one kind of name have been read.
+FIRST = 8
+LATER_HEAD = 1 << 10
+#: Texts of one kind of name in which a parser found nothing although a trigger of its own stands there, after which it is not
+#: asked any more.
+PARTICULAR = 24
+LATER_TAIL = 1 << 10
+#: Bytes before and after a line with a needle that has a context.
+BEFORE = 1 << 10
+AFTER = 6 << 10
+#: Lines that are kept of each text for one needle, by its weight; and of a batch, after which a text gives only `REST`.
+TEXT = {Weight.LIGHT: 24, Weight.FULL: 64, Weight.LINES: 1000}
+BATCH = {Weight.LIGHT: 200, Weight.FULL: 2000, Weight.LINES: 1 << 40}
+REST = {Weight.LIGHT: 0, Weight.FULL: 2, Weight.LINES: 1000}
+#: Share of the bytes of a text that is kept for one needle beyond that.
+SHARE = {Weight.LIGHT: 0.0, Weight.FULL: 0.002, Weight.LINES: 0.05}
+
+#: Bytes of a batch that are read whole, and of one text once a batch is known to be larger.
+WHOLE = 8 << 20
+SMALL = 256 << 10
+#: A line that is longer than this ends the skimming.
+LONGEST = 4 << 20
+
+Part = tuple[int, bytes]
+"""(number of the first line, whole lines); 0: it goes on where the last part ended."""
+
+
+_DIGITS = re.compile(r"\d+")
+
+
+def shape(name: str) -> str:
+    """A name without its numbers: files of one kind differ only in those."""
+    return _DIGITS.sub("0", name)
+
+
+@dataclass
+class Batch:
+    """What has been kept of the texts of one batch so far; texts are read one after the other."""
+
+    needles: Needles
+    database: Any
+    """Reports each needle once a scan."""
+    everywhere: Sequence[Any] = ()
+    """Report the needles everywhere in a text that is kept; none: the scanner's own."""
+    texts: Counter[str] = field(default_factory=Counter)
+    """Texts by the shape of their names: `rank_17.log` is another of `rank_3.log`."""
+    kept: Counter[int] = field(default_factory=Counter)
+    whole: int = WHOLE
+    """Bytes that may still be read whole."""
+    vain: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How often a parser found nothing in texts with names of one shape."""
+    fruitful: set[str] = field(default_factory=set)
+    """Parsers that found something."""
+    large: bool = False
+    """Whether all texts together are known to be too much to be read whole."""
+
+    def after(self, tired: Collection[int]) -> Batch:
+        """A batch for more texts of the same inputs, for which holds what this one has learned of them.
+
+        `tired` are patterns of which further lines tell nothing new (`Scanner.tired`)."""
+        idle = self._idle()
+        common = {
+            index
+            for index, needle in enumerate(self.needles.needles)
+            if (needle.weight == Weight.LIGHT and self.kept[index] >= BATCH[Weight.LIGHT])
+            or (
+                (needle.patterns or needle.parsers)
+                and all(p in tired for p in needle.patterns)
+                and all(p in idle for p in needle.parsers)
+            )
+        }
+        return Batch(
+            self.needles,
+            self.needles.once(common),
+            self.needles.everywhere(tired),
+            Counter(self.texts),
+            whole=0,
+            vain=Counter(self.vain),
+            large=self.large,
+        )
+
+    def _idle(self) -> set[str]:
+        """Parsers that were asked often and found nothing at all."""
+        often: Counter[str] = Counter()
+        for (_, parser), count in self.vain.items():
+            often[parser] += count
+        return {parser for parser, count in often.items() if count >= PARTICULAR and parser not in self.fruitful}
+
+    def again(self) -> Batch:
+        """The same at its beginning: what is read with one of them changes nothing for another."""
+        return replace(self, texts=Counter(self.texts), kept=Counter(self.kept), vain=Counter(self.vain))
+
+    def worth_asking(self, name: str, asked: dict[str, bool]) -> list[str]:
+        """The parsers of these that may find something in another text of this kind of name."""
+        if not self.large:
+            return list(asked)
+        kind = shape(name)
+        return [p for p, particular in asked.items() if self.vain[kind, p] < (PARTICULAR if particular else FIRST)]
+
+    def asked(self, name: str, asked: Iterable[str], found: Collection[str]) -> None:
+        """Notes which of the parsers asked found something."""
+        self.vain.update((shape(name), parser) for parser in asked if parser not in found)
+        self.fruitful.update(found)
+
+    @property
+    def most_whole(self) -> int:
+        """Bytes of the largest text that may still be read whole."""
+        return min(self.whole, SMALL) if self.large else self.whole
+
+    def reads_whole(self, name: str, size: int) -> bool:
+        """Whether a text of so many bytes is read line by line, as a small input is."""
+        if size > self.most_whole or (self.texts[shape(name)] >= FIRST and self.large):
+            return False
+        self.whole -= size
+        return True
+
+
+@dataclass
+class Skimmer:
+    """State of one text. `line` is the number of the first line that `feed` will see."""
+
+    batch: Batch
+    name: str = ""
+    line: int = 1
+    dropped: Counter[int] = field(default_factory=Counter)
+    """Occurrences of needles (by index) that were counted and not kept."""
+    left_out: int = 0
+    """Lines that were not kept."""
+    _kept: Counter[int] = field(default_factory=Counter)
+    _bytes: Counter[int] = field(default_factory=Counter)
+    _full: set[int] = field(default_factory=set)
+    _seen: int = 0
+    _carry: bytes = b""
+    _passing: bool = False
+    _until: int = 0
+    """Bytes at the beginning of the next slice that are kept as the context of what stood before."""
+    _last: tuple[int, bytes] | None = None
+    """The last slice, of which the end may still have to be kept: (number of its first line that was not kept, bytes)."""
+
+    def __post_init__(self) -> None:
+        early = self.batch.texts[shape(self.name)] < FIRST
+        self._until, self._tail = (HEAD, TAIL) if early else (LATER_HEAD, LATER_TAIL)
+        self.batch.texts[shape(self.name)] += 1
+
+    def feed(self, block: bytes) -> Iterator[Part]:
+        if self._passing:
+            yield 0, block
+            return
+        block = self._carry + block if self._carry else block
+        start, size = 0, len(block)
+        while size - start >= SLICE:
+            end = block.rfind(b"\n", start, start + SLICE) + 1
+            if not end:
+                end = block.find(b"\n", start + SLICE) + 1
+                if not end:
+                    break
+            yield from self._slice(block[start:end])
+            start = end
+        self._carry = block[start:]
+        if len(self._carry) > LONGEST:
+            self._passing = True
+            rest, self._carry = self._carry, b""
+            yield self.line, rest
+
+    def finish(self) -> Iterator[Part]:
+        if self._carry:
+            yield from self._slice(self._carry)
+            self._carry = b""
+        if self._last is not None:
+            number, rest = self._last
+            start = rest.rfind(b"\n", 0, max(0, len(rest) - self._tail)) + 1
+            yield number + rest.count(b"\n", 0, start), rest[start:]
+
+    def _slice(self, text: bytes) -> Iterator[Part]:
+        found: list[int] = []
+        self.batch.database.scan(text, match_event_handler=lambda i, s, e, f, c: found.append(i))
+        spans = self._spans(text, found)
+        first, lines = self.line, text.count(b"\n")
+        self.line += lines
+        self._seen += len(text)
+        at, number, kept = 0, first, 0
+        for start, end in spans:
+            number += text.count(b"\n", at, start)
+            yield number, text[start:end]
+            inside = text.count(b"\n", start, end)
+            number += inside
+            kept += inside
+            at = end
+        self.left_out += lines - kept
+        self._last = (number, text[at:]) if at < len(text) else None
+
+    def _spans(self, text: bytes, found: list[int]) -> list[tuple[int, int]]:
+        """What is kept of a slice: (start, end) at line ends, in order, not touching each other."""
+        raw: list[tuple[int, int]] = []
+        size = len(text)
+        if self._until:
+            raw.append((0, min(self._until, size)))
+            self._until = max(0, self._until - size)
+        lower: bytes | None = None
+        for index in found:
+            if index in self._full:
+                needle = self.batch.needles.needles[index]
+                if needle.counted:
+                    self.dropped[index] += needle.count(text)
+                continue
+            needle = self.batch.needles.needles[index]
+            if needle.caseless and lower is None:
+                lower = text.lower()
+            self._lines_of(index, needle, lower if needle.caseless and lower is not None else text, raw)
+        if not raw:
+            return []
+        raw.sort()
+        spans: list[tuple[int, int]] = []
+        for start, end in raw:
+            start = text.rfind(b"\n", 0, start) + 1 if start > 0 else 0
+            if spans and start <= spans[-1][1]:
+                start = spans[-1][1]
+            if end < size:
+                end = text.find(b"\n", end - 1 if end else 0) + 1 or size
+            if end <= start:
+                continue
+            if spans and start == spans[-1][1]:
+                spans[-1] = (spans[-1][0], end)
+            else:
+                spans.append((start, end))
+        return spans
+
+    def _lines_of(self, index: int, needle: Needle, text: bytes, spans: list[tuple[int, int]]) -> None:
+        """Adds the lines with this needle to `spans`, as far as they are still wanted."""
+        batch, weight = self.batch, needle.weight
+        most = (REST if batch.kept[index] >= BATCH[weight] else TEXT)[weight]
+        share = SHARE[weight] * (self._seen + len(text))
+        before, after = (BEFORE, AFTER) if needle.context else (0, 0)
+        at, size = 0, len(text)
+        while True:
+            start, end = needle.find(text, at)
+            if start < 0:
+                return
+            if self._kept[index] >= most and self._bytes[index] >= share:
+                if not SHARE[weight]:
+                    self._full.add(index)
+                if needle.counted:
+                    self.dropped[index] += needle.count(text, start)
+                return
+            end = text.find(b"\n", end) + 1 or size
+            begin = start - before
+            stop = end + after
+            if stop > size:
+                self._until = max(self._until, stop - size)
+                stop = size
+            spans.append((max(begin, 0), stop))
+            self._kept[index] += 1
+            batch.kept[index] += 1
+            self._bytes[index] += stop - begin
+            if end >= size:
+                return
+            at = end
