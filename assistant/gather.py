@@ -36,7 +36,7 @@ _TICK = 0.1
 
 def add_document(case: CaseFile, kb: Knowledge, document: Document, batch: Batch | None = None) -> list[str]:
     """Scans and parses one text into the case file. Returns the names of the sources recognised in it."""
-    found = scanner_for(kb.fingerprint).scan(document, case.hits, batch.everywhere if batch is not None else ())
+    found = scanner_for(kb.fingerprint).scan(document, case.hits, batch.everywhere if batch is not None else None)
     asked = batch.worth_asking(document.name, found) if batch is not None else list(found)
     yielded: list[str] = []
     kinds: list[str] = []

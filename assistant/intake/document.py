@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 from assistant.facts import Origin, OriginKind
 from assistant.intake.names import host_of_name, rank_of_name
@@ -26,6 +27,35 @@ class Line:
     host: str | None = None
     rank: int | None = None
     time: float | None = None
+
+
+class Messages(Sequence[str]):
+    """The lines of a text without the launchers' marks. Those of single lines are taken off when one is asked for."""
+
+    def __init__(self, lines: list[str], marks: Splitter) -> None:
+        self._lines = lines
+        self._marks = marks
+        self._all: list[str] | None = None
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __iter__(self) -> Iterator[str]:
+        if self._all is None:
+            message = self._marks.message
+            self._all = [message(line) for line in self._lines]
+        return iter(self._all)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if self._all is not None:
+            return self._all[index]
+        if isinstance(index, slice):
+            return [self._marks.message(line) for line in self._lines[index]]
+        return self._marks.message(self._lines[index])
 
 
 @dataclass
@@ -62,10 +92,9 @@ class Document:
         return self.text.split("\n")
 
     @cached_property
-    def messages(self) -> list[str]:
+    def messages(self) -> Messages:
         """The lines without the marks that launchers put before them."""
-        split = self.marks.split
-        return [split(line).message for line in self.lines]
+        return Messages(self.lines, self.marks)
 
     @cached_property
     def marks(self) -> Splitter:

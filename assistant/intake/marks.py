@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 
 from assistant.intake.times import dated
 
@@ -66,6 +67,7 @@ _HOST_SHAPE = re.compile(
 )
 
 
+@lru_cache(maxsize=8192)
 def host_like(name: str) -> bool:
     """Whether this can be the name of a machine: `gpu-07`, `ip-10-0-0-1.ec2.internal`, `10.0.0.1`; not `ValueError`, `loss`.
 

@@ -8,6 +8,7 @@ n1:3063028:3066152 [3] proxy.cc:1519 NCCL WARN [Proxy Service 3] Failed to execu
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterator
 
 Process = tuple[str, str]
 """Host and pid."""
@@ -18,6 +19,8 @@ _CHANNEL = re.compile(r"Channel \d+(?:/\d+)? ?: (\d+)\[\w+\] -> (\d+)\[\w+\](?: 
 _PROXY = re.compile(r"from rank (\d+), retcode")
 #: Lines that are looked at, of each kind; the first ones of a log tell.
 MOST = 200_000
+#: Heads of lines whose process is remembered.
+_HEADS = 10_000
 
 
 def process_of(line: str) -> Process | None:
@@ -30,34 +33,48 @@ def ranks_of(text: str) -> dict[Process, int]:
     """The rank of each process, from the largest communicator that its lines name, else from its channels."""
     if "NCCL " not in text:
         return {}
-    by_comm: dict[Process, tuple[int, int]] = {}
-    by_channel: dict[Process, int] = {}
-    for number, found in enumerate(_lines_with(text)):
-        if number > MOST:
-            break
-        process = process_of(found)
-        if process is None:
-            continue
-        comm = _COMM.search(found)
-        if comm:
-            size = int(comm[2])
-            if size > by_comm.get(process, (0, 0))[0]:
-                by_comm[process] = (size, int(comm[1]))
-            continue
-        channel = _CHANNEL.search(found)
+    sizes: dict[Process, int] = {}
+    ranks: dict[Process, int] = {}
+    for literal in ("nranks ", "nRanks "):
+        for process, line in _lines_with(text, literal):
+            comm = _COMM.search(line)
+            if comm and int(comm[2]) > sizes.get(process, 0):
+                sizes[process], ranks[process] = int(comm[2]), int(comm[1])
+    for process, line in _lines_with(text, "Channel ", ranks):
+        channel = _CHANNEL.search(line)
         if channel:
-            by_channel.setdefault(process, int(channel[2] if channel[3] == "receive" else channel[1]))
-            continue
-        proxy = _PROXY.search(found)
+            ranks[process] = int(channel[2] if channel[3] == "receive" else channel[1])
+    for process, line in _lines_with(text, "from rank ", ranks):
+        proxy = _PROXY.search(line)
         if proxy:
-            by_channel.setdefault(process, int(proxy[1]))
-    return {**by_channel, **{process: rank for process, (_, rank) in by_comm.items()}}
+            ranks[process] = int(proxy[1])
+    return ranks
 
 
-_TELLING = re.compile(
-    r"^.*(?:\bnranks \d|Channel \d+(?:/\d+)? ?: \d|from rank \d+, retcode).*$", re.MULTILINE | re.IGNORECASE
-)
-
-
-def _lines_with(text: str) -> list[str]:
-    return [found[0] for found in _TELLING.finditer(text)]
+def _lines_with(text: str, literal: str, known: Container[Process] = ()) -> Iterator[tuple[Process, str]]:
+    """Lines with this literal of processes that are not yet known, with their process."""
+    processes: dict[str, Process | None] = {}
+    at = text.find(literal)
+    for _ in range(MOST):
+        if at == -1:
+            return
+        start = text.rfind("\n", 0, at) + 1
+        end = text.find("\n", at)
+        if end == -1:
+            end = len(text)
+        stop = text.find("] ", start, min(at, start + 200))
+        while stop != -1 and not text.startswith("NCCL", stop + 2):
+            # The head ends at the device: a launcher's mark and a time may stand before it.
+            later = text.find("] ", stop + 2, min(at, start + 200))
+            if later == -1:
+                break
+            stop = later
+        head = text[start : stop + 2] if stop != -1 else text[start : start + 200]
+        if head not in processes:
+            if len(processes) >= _HEADS:
+                processes.clear()
+            processes[head] = process_of(head)
+        process = processes[head]
+        if process is not None and process not in known:
+            yield process, text[start:end]
+        at = text.find(literal, end)

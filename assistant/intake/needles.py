@@ -19,6 +19,8 @@ from typing import Any
 from assistant.intake.literals import literals_of
 from knowledge.load import Knowledge, read_cache, write_cache
 
+#: Bytes of a text from which Hyperscan tells all matches of a pattern rather than the first.
+LARGE = 1 << 20
 #: Raised whenever the stored form or the choice of literals changes.
 FORMAT = 8
 
@@ -106,11 +108,13 @@ class Needles:
         chosen = [(i, True) for i, n in enumerate(self.needles) if i not in tired and (n.skims or not n.pattern)]
         return self._database(chosen, stored=not tired)
 
-    def everywhere(self, tired: Collection[int] = ()) -> list[Any]:
-        """The same for a text of which every line counts, in two databases: patterns' needles are reported everywhere,
-        parsers' once. Empty without Hyperscan.
+    def exact(self, tired: Collection[int]) -> Any:
+        """A database that reports every occurrence of every literal (and each pattern once) but those of `tired`."""
+        chosen = [(i, bool(n.pattern)) for i, n in enumerate(self.needles) if i not in tired and (n.skims or not n.pattern)]
+        return self._database(chosen, stored=False)
 
-        `tired` are numbers of patterns that nobody asks for any more."""
+    def everywhere(self, tired: Collection[int] = ()) -> Searched:
+        """What finds the needles in a text of which every line counts; `tired` are numbers of patterns that nobody asks for."""
         literals: list[tuple[int, bool]] = []
         patterns: list[tuple[int, bool]] = []
         for index, needle in enumerate(self.needles):
@@ -120,8 +124,13 @@ class Needles:
             asked = any(p not in tired for p in needle.patterns)
             if asked or needle.parsers:
                 literals.append((index, not asked))
-        found = (self._database(literals, stored=not tired), self._database(patterns, stored=True))
-        return [database for database in found if database is not None]
+        return Searched(
+            self.needles,
+            frozenset(tired),
+            self._database(literals, stored=not tired),
+            self._database(patterns, stored=True),
+            self._database([(index, True) for index, _ in patterns], stored=True),
+        )
 
     def _database(self, chosen: list[tuple[int, bool]], *, stored: bool) -> Any:
         """Of (needle, whether it is reported once a scan)."""
@@ -159,6 +168,46 @@ def _stored(name: str) -> Any:
         return database
     except Exception:  # a damaged cache is made anew
         return None
+
+
+@dataclass(frozen=True)
+class Searched:
+    """Databases that find needles in a text: literals (patterns' everywhere, parsers' once), and the patterns that are needles."""
+
+    needles: list[Needle]
+    tired: frozenset[int]
+    literals: Any
+    patterns: Any
+    patterns_once: Any
+
+    def ends(self, raw: bytes) -> set[tuple[int, int]]:
+        """(end, needle) of what stands in the text."""
+        found: set[tuple[int, int]] = set()
+        add = found.add
+        if self.literals is not None:
+            self.literals.scan(raw, match_event_handler=lambda i, s, e, f, c: add((e, i)))
+        if self.patterns is None:
+            return found
+        if len(raw) > LARGE:
+            self.patterns.scan(raw, match_event_handler=lambda i, s, e, f, c: add((e, i)))
+            return found
+        # A pattern can match at every character of a line; in a short text the lines are found more cheaply one by one.
+        here: list[int] = []
+        self.patterns_once.scan(raw, match_event_handler=lambda i, s, e, f, c: here.append(i))
+        for index in here:
+            needle = self.needles[index]
+            if all(p in self.tired for p in needle.patterns):
+                continue
+            at = 0
+            while True:
+                start, end = needle.find(raw, at)
+                if start < 0:
+                    break
+                add((end, index))
+                at = raw.find(b"\n", end) + 1
+                if not at:
+                    break
+        return found
 
 
 def needles_of(

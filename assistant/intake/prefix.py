@@ -76,6 +76,11 @@ LOGGY = re.compile(
     r"(?:\[[^\]]{8,40}\] )?[A-Za-z0-9][\w.-]*:\d+:\d+ \[-?\d+\] |Traceback \(most recent|  File \"|\[(?:rank|default)\d+\]:"
     r"|\[?[VIWEFC]\d{3,4} \d\d:\d\d:\d\d\.|\[?20\d\d-\d\d-\d\d[ T]\d\d:\d\d|\[[EWIF] [\w.]+:\d+\]|NCCL (?:INFO|WARN|version) |\[\d+,\d+\]<"
 )
+#: What every line begins with that any of the marks above stands before; other lines are their own message.
+_MAY = re.compile(
+    r"[A-Za-z0-9][\w.-]*:| {1,5}\d{1,6}:|20\d\d-\d\d-\d\dT\d|(?:<\d+>)?[A-Z][a-z]{2} (?:[A-Z][a-z]{2} )? *\d\d? \d\d:"
+    r"|\[(?:[A-Za-z_]+\d+[\]|]|pod/|rank: |[^\]\s]*\](?:\[[^\]]*\])?<std|\d{1,6}\]:? ?[\[A-Za-z0-9])|\("
+)
 MEMORY = 32768
 
 
@@ -85,6 +90,8 @@ class Splitter:
     def __init__(self, marks: Marks = CAUTIOUS) -> None:
         self.marks = marks
         self._known: dict[str, Prefix] = {}
+        #: Names of services and pods have no form of their own.
+        self._any = bool(marks.services or marks.pods)
 
     @classmethod
     def of(cls, text: str, before: Splitter | None = None) -> Splitter:
@@ -92,20 +99,35 @@ class Splitter:
         marks = marks_of(text, before.marks if before else None)
         return before if before is not None and marks == before.marks else cls(marks)
 
+    def message(self, line: str) -> str:
+        """The line without its marks: `split(line).message`, without a look at who wrote it and when."""
+        end = line.find("] NCCL ", 0, 160)
+        if end > 0:
+            head = line[: end + 2]
+            found = self._known.get(head) or self._head(head)
+            return line if len(found[0]) == len(head) else line[len(head) - len(found[0]) :]
+        if not (self._any or _MAY.match(line)):
+            return line
+        start, _ = self._marks(line)
+        return line[start:] if start else line
+
     def split(self, line: str) -> Prefix:
         # NCCL's lines are many and their heads few.
         end = line.find("] NCCL ", 0, 160)
         head = line[: end + 2] if end > 0 else line
-        found = self._known.get(head)
-        if found is None:
-            if len(self._known) >= MEMORY:
-                self._known.clear()
-            found = self._known[head] = self._split(head)
+        found = self._known.get(head) or self._head(head)
         if end > 0:
             return Prefix(line[len(head) - len(found[0]) :], found[1], found[2], found[3], found[4])
         return found
 
-    def _split(self, line: str) -> Prefix:
+    def _head(self, head: str) -> Prefix:
+        if len(self._known) >= MEMORY:
+            self._known.clear()
+        found = self._known[head] = self._split(head)
+        return found
+
+    def _marks(self, line: str) -> tuple[int, _State]:
+        """Where the message begins, and what the marks before it tell."""
         state = _State()
         start = 0
         for _ in range(8):
@@ -113,6 +135,10 @@ class Splitter:
             if after == start:
                 break
             start = after
+        return start, state
+
+    def _split(self, line: str) -> Prefix:
+        start, state = self._marks(line)
         host = None
         if ":" in line:
             found = _NCCL.match(line, start) or _UCX.match(line, start)

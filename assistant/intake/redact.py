@@ -28,7 +28,7 @@ TYPED = 4 << 20
 
 _DELIMITER = re.compile(rb"[\s\"',;}]")
 #: Bytes below which loading Hyperscan is not worth it.
-SMALL = 1 << 15
+SMALL = 1 << 12
 #: What stands, in lower case, on every line that can hold a secret.
 _NEEDLES = (
     "passw", "passphrase", "secret", "_token", "-token", "token=", "token:", 'token"', "token'", "token ", "api_key", "api-key",
@@ -145,7 +145,8 @@ def _window(raw: bytes, start: int, position: int, end: int) -> tuple[int, int]:
 
 def _hits(raw: bytes) -> set[int]:
     """Where something stands that may be a part of a secret."""
-    database = _database() if len(raw) > SMALL else None
+    # Once compiled it is the quicker way for short texts too.
+    database = _database() if len(raw) > SMALL or _database.cache_info().currsize else None
     positions: set[int] = set()
     if database is not None:
         database.scan(raw, match_event_handler=lambda i, start, end, flags, context: positions.add(end - 1))

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
 from assistant.facts import SAMPLES, Hit
 from assistant.intake.document import Document
-from assistant.intake.needles import Needles, Weight, needles_of
+from assistant.intake.needles import Needles, Searched, Weight, needles_of
 from knowledge.load import Knowledge
 
 CONFIRMED = 2000
@@ -54,7 +54,7 @@ class Scanner:
         self._confirmed += [ENOUGH] * len(kb.patterns)
         self.engine = engine or ("hyperscan" if _hs is not None else "re")
         self.needles: Needles = needles_of(kb, self.match, list(kb.signatures), dict(parsers or {}))
-        self._everywhere = self.needles.everywhere() if self.engine == "hyperscan" else []
+        self._everywhere = self.needles.everywhere() if self.engine == "hyperscan" else None
 
     def _add(self, name: str, match: str, extract: str) -> None:
         self.ids.append(name)
@@ -66,12 +66,12 @@ class Scanner:
         """The database that reports each literal once a scan; None without Hyperscan."""
         return self.needles.once() if self.engine == "hyperscan" else None
 
-    def scan(self, document: Document, hits: dict[str, Hit], databases: Sequence[Any] = ()) -> dict[str, bool]:
+    def scan(self, document: Document, hits: dict[str, Hit], searched: Searched | None = None) -> dict[str, bool]:
         """Adds what is found in `document` to `hits`. Returns the parsers whose triggers occur, and whether one of those
         triggers is particular to the parser's source.
 
-        `databases` are searched in place of the full ones, where some needles need not be looked for any more."""
-        pairs, parsers = self._candidates(document, databases or self._everywhere)
+        `searched` takes the place of the full databases, where some needles need not be looked for any more."""
+        pairs, parsers = self._candidates(document, searched or self._everywhere)
         for index, number in sorted(pairs):
             name = self.ids[number]
             hit = hits.get(name)
@@ -109,17 +109,16 @@ class Scanner:
             if found:
                 max(found, key=lambda h: h.count).count += count
 
-    def _candidates(self, document: Document, databases: Sequence[Any]) -> tuple[set[tuple[int, int]], dict[str, bool]]:
+    def _candidates(self, document: Document, searched: Searched | None) -> tuple[set[tuple[int, int]], dict[str, bool]]:
         """(line index, pattern) pairs that are worth a look, and the parsers that are asked."""
         pairs: set[tuple[int, int]] = set()
         parsers: dict[str, bool] = {}
         needles = self.needles.needles
         raw = document.text.encode("utf-8", "surrogatepass")
-        ends: set[tuple[int, int]] = set()
-        for database in databases:
-            database.scan(raw, match_event_handler=lambda i, s, e, f, c: ends.add((e, i)))
-        if not databases:
-            ends.update(self._by_hand(raw))
+        if searched is not None:
+            ends = searched.ends(raw)
+        else:
+            ends = set(self._by_hand(raw))
         starts = _line_starts(raw) if ends else []
         for end, number in ends:
             needle = needles[number]

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from assistant.intake.needles import Needle, Needles, Weight
+from assistant.intake.needles import Needle, Needles, Searched, Weight
 
 #: Bytes of one scan.
 SLICE = 64 << 10
@@ -31,12 +31,14 @@ LATER_TAIL = 1 << 10
 #: Bytes before and after a line with a needle that has a context.
 BEFORE = 1 << 10
 AFTER = 6 << 10
+#: Occurrences of needles in a slice from which they are looked for one needle at a time.
+MANY = 1500
 #: Lines that are kept of each text for one needle, by its weight; and of a batch, after which a text gives only `REST`.
 TEXT = {Weight.LIGHT: 24, Weight.FULL: 64, Weight.LINES: 1000}
 BATCH = {Weight.LIGHT: 200, Weight.FULL: 2000, Weight.LINES: 1 << 40}
 REST = {Weight.LIGHT: 0, Weight.FULL: 2, Weight.LINES: 1000}
 #: Share of the bytes of a text that is kept for one needle beyond that.
-SHARE = {Weight.LIGHT: 0.0, Weight.FULL: 0.002, Weight.LINES: 0.05}
+SHARE = {Weight.LIGHT: 0.0, Weight.FULL: 0.002, Weight.LINES: 0.01}
 
 #: Bytes of a batch that are read whole, and of one text once a batch is known to be larger.
 WHOLE = 8 << 20
@@ -63,8 +65,12 @@ class Batch:
     needles: Needles
     database: Any
     """Reports each needle once a scan."""
-    everywhere: Sequence[Any] = ()
-    """Report the needles everywhere in a text that is kept; none: the scanner's own."""
+    exact: Any = None
+    """Reports every occurrence, of needles that are not common in these inputs."""
+    common: frozenset[int] = frozenset()
+    """Needles that are known to be common in these inputs and tell nothing new."""
+    everywhere: Searched | None = None
+    """Finds the needles in a text that is kept; None: the scanner's own."""
     texts: Counter[str] = field(default_factory=Counter)
     """Texts by the shape of their names: `rank_17.log` is another of `rank_3.log`."""
     kept: Counter[int] = field(default_factory=Counter)
@@ -94,11 +100,14 @@ class Batch:
         }
         return Batch(
             self.needles,
-            self.needles.once(common),
+            self.database,
+            self.needles.exact(common),
+            frozenset(common),
             self.needles.everywhere(tired),
             Counter(self.texts),
             whole=0,
             vain=Counter(self.vain),
+            fruitful=set(self.fruitful),
             large=self.large,
         )
 
@@ -164,6 +173,7 @@ class Skimmer:
         early = self.batch.texts[shape(self.name)] < FIRST
         self._until, self._tail = (HEAD, TAIL) if early else (LATER_HEAD, LATER_TAIL)
         self.batch.texts[shape(self.name)] += 1
+        self._full = set(self.batch.common)
 
     def feed(self, block: bytes) -> Iterator[Part]:
         if self._passing:
@@ -195,9 +205,7 @@ class Skimmer:
             yield number + rest.count(b"\n", 0, start), rest[start:]
 
     def _slice(self, text: bytes) -> Iterator[Part]:
-        found: list[int] = []
-        self.batch.database.scan(text, match_event_handler=lambda i, s, e, f, c: found.append(i))
-        spans = self._spans(text, found)
+        spans = self._spans(text, self._found(text))
         first, lines = self.line, text.count(b"\n")
         self.line += lines
         self._seen += len(text)
@@ -212,7 +220,33 @@ class Skimmer:
         self.left_out += lines - kept
         self._last = (number, text[at:]) if at < len(text) else None
 
-    def _spans(self, text: bytes, found: list[int]) -> list[tuple[int, int]]:
+    def _found(self, text: bytes) -> Iterable[tuple[int, Iterator[int] | None]]:
+        """Needles in a slice, each with the ends of its occurrences where they are known."""
+        ends: dict[int, list[int]] = {}
+        room = MANY
+
+        def seen(index: int, start: int, end: int, flags: int, context: Any) -> bool:
+            nonlocal room
+            room -= 1
+            known = ends.get(index)
+            if known is None:
+                ends[index] = [end]
+            else:
+                known.append(end)
+            return room <= 0
+
+        if self.batch.exact is not None:
+            try:
+                self.batch.exact.scan(text, match_event_handler=seen)
+            except Exception:  # the scan was ended by us: there is too much of everything
+                pass
+            if room > 0:
+                return [(index, iter(found)) for index, found in ends.items()]
+        once: list[int] = []
+        self.batch.database.scan(text, match_event_handler=lambda i, s, e, f, c: once.append(i))
+        return [(index, None) for index in once]
+
+    def _spans(self, text: bytes, found: Iterable[tuple[int, Iterator[int] | None]]) -> list[tuple[int, int]]:
         """What is kept of a slice: (start, end) at line ends, in order, not touching each other."""
         raw: list[tuple[int, int]] = []
         size = len(text)
@@ -220,16 +254,16 @@ class Skimmer:
             raw.append((0, min(self._until, size)))
             self._until = max(0, self._until - size)
         lower: bytes | None = None
-        for index in found:
+        for index, ends in found:
             if index in self._full:
                 needle = self.batch.needles.needles[index]
                 if needle.counted:
                     self.dropped[index] += needle.count(text)
                 continue
             needle = self.batch.needles.needles[index]
-            if needle.caseless and lower is None:
+            if needle.caseless and lower is None and ends is None:
                 lower = text.lower()
-            self._lines_of(index, needle, lower if needle.caseless and lower is not None else text, raw)
+            self._lines_of(index, needle, lower if needle.caseless and lower is not None else text, raw, ends)
         if not raw:
             return []
         raw.sort()
@@ -248,33 +282,51 @@ class Skimmer:
                 spans.append((start, end))
         return spans
 
-    def _lines_of(self, index: int, needle: Needle, text: bytes, spans: list[tuple[int, int]]) -> None:
+    def _lines_of(
+        self,
+        index: int,
+        needle: Needle,
+        text: bytes,
+        spans: list[tuple[int, int]],
+        ends: Iterator[int] | None,
+    ) -> None:
         """Adds the lines with this needle to `spans`, as far as they are still wanted."""
         batch, weight = self.batch, needle.weight
         most = (REST if batch.kept[index] >= BATCH[weight] else TEXT)[weight]
         share = SHARE[weight] * (self._seen + len(text))
         before, after = (BEFORE, AFTER) if needle.context else (0, 0)
-        at, size = 0, len(text)
+        kept, taken, at, size = self._kept[index], self._bytes[index], 0, len(text)
+        had = kept
+        literal = b"" if needle.pattern else needle.raw
+        if not literal:
+            ends = None
         while True:
-            start, end = needle.find(text, at)
+            if ends is not None:
+                end = next((e for e in ends if e > at), -1)
+                start = end - len(literal)
+            elif literal:
+                start = text.find(literal, at)
+                end = start + len(literal)
+            else:
+                start, end = needle.find(text, at)
             if start < 0:
-                return
-            if self._kept[index] >= most and self._bytes[index] >= share:
+                break
+            if kept >= most and taken >= share:
                 if not SHARE[weight]:
                     self._full.add(index)
                 if needle.counted:
                     self.dropped[index] += needle.count(text, start)
-                return
+                break
             end = text.find(b"\n", end) + 1 or size
-            begin = start - before
-            stop = end + after
+            begin, stop = start - before, end + after
             if stop > size:
                 self._until = max(self._until, stop - size)
                 stop = size
-            spans.append((max(begin, 0), stop))
-            self._kept[index] += 1
-            batch.kept[index] += 1
-            self._bytes[index] += stop - begin
+            spans.append((begin if begin > 0 else 0, stop))
+            kept += 1
+            taken += stop - begin
             if end >= size:
-                return
+                break
             at = end
+        self._kept[index], self._bytes[index] = kept, taken
+        batch.kept[index] += kept - had

@@ -22,15 +22,24 @@ def _headings() -> tuple[re.Pattern[str], ...]:
 
 def hosts_by_line(document: Document) -> list[str | None]:
     """The host to which each line belongs, as prompts and headings tell; the document's own host where none does."""
+    known: list[str | None] | None = document.shared.get("device.hosts")
+    if known is not None:
+        return known
     current = document.host
     found: list[str | None] = []
+    document.shared["device.hosts"] = found
+    prompt, rule, named = _headings()
     for text in document.lines:
-        if text and (text[0] in "=-#*[(" or "@" in text or text[:4].lower() in ("host", "node")):
-            for heading in _headings():
-                match = heading.match(text)
-                if match:
-                    current = match["host"]
-                    break
+        if text.startswith(("=", "-", "#", "*")):
+            match = rule.match(text)
+        elif text.startswith(("host", "node", "Host", "Node", "HOST", "NODE")):
+            match = named.match(text)
+        else:
+            match = None
+        if match is None and "@" in text:
+            match = prompt.match(text)
+        if match:
+            current = match["host"]
         found.append(current)
     return found
 

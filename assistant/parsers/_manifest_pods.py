@@ -48,7 +48,7 @@ def roles(data: dict[str, Any]) -> Found:
     if isinstance(slots, int):
         yield "launch.mpi_slots", slots
     each = str(spec.get("nprocPerNode", ""))
-    if each.isdigit():
+    if each.isdecimal():
         yield "launch.nproc", int(each)
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from typing import Any
 
 from assistant.facts import JOB, Fact, Origin, OriginKind, Subject, Value
 from assistant.intake.document import Document
@@ -66,6 +67,7 @@ def _lines(document: Document) -> Iterator[NcclLine]:
             yield NcclLine(index, "BARE", line.strip(), document.line(index).host, "", "")
 
 
+@lru_cache(maxsize=8192)
 def host_subject(host: str | None) -> Subject:
     return Subject("host", host) if host else JOB
 
@@ -76,17 +78,18 @@ class Collected:
     def __init__(self, document: Document, kind: OriginKind = "log") -> None:
         self.document = document
         self.kind: OriginKind = kind
-        self._first: dict[tuple[str, Value, Subject], Origin] = {}
-        self._count: dict[tuple[str, Value, Subject], int] = {}
+        self._found: dict[tuple[str, Value, str, str], list[Any]] = {}
 
     def add(self, key: str, value: Value, index: int, subject: Subject = JOB) -> None:
-        mark = (key, value, subject)
-        if mark not in self._first:
-            self._first[mark] = self.document.origin(index, self.kind)
-        self._count[mark] = self._count.get(mark, 0) + 1
+        mark = (key, value, subject.kind, subject.name)
+        found = self._found.get(mark)
+        if found is None:
+            self._found[mark] = [self.document.origin(index, self.kind), subject, 1]
+        else:
+            found[2] += 1
 
     def facts(self) -> list[Fact]:
         return [
-            Fact(key, value, origin, subject, self._count[key, value, subject])
-            for (key, value, subject), origin in self._first.items()
+            Fact(key, value, origin, subject, count)
+            for (key, value, _, _), (origin, subject, count) in self._found.items()
         ]

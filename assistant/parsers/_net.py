@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 
 from assistant.facts import Fact, Origin, Subject, Value
 from assistant.intake.document import Document
@@ -34,10 +34,14 @@ def _markers() -> tuple[re.Pattern[str], ...]:
 
 def hosts(document: Document) -> list[str | None]:
     """For every line the host whose output it is, where a heading or a prompt before it tells."""
+    known: list[str | None] | None = document.shared.get("net.hosts")
+    if known is not None:
+        return known
     found: list[str | None] = []
+    document.shared["net.hosts"] = found
     current = document.host
     for text in document.messages:
-        if (text and text[0] in "=#->[($s") or "$ " in text[:80] or "# " in text[:80] or text.endswith(" >>"):
+        if text and _may_name(text):
             for marker in _markers():
                 match = marker.match(text)
                 if match:
@@ -47,12 +51,26 @@ def hosts(document: Document) -> list[str | None]:
     return found
 
 
+def _may_name(text: str) -> bool:
+    """Whether one of the markers can stand here."""
+    first = text[0]
+    if first in "=#->" or text.endswith(" >>") or text.startswith("ssh "):
+        return True
+    if "$ " in text or "# " in text:
+        return first in "[($" or "$ " in text[:80] or "# " in text[:80]
+    return False
+
+
 class Reader:
     """Makes facts of one document's tool output, with the host filled in."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self.hosts = hosts(document)
+
+    @cached_property
+    def hosts(self) -> list[str | None]:
+        """The host of each line: not looked for before there is a fact."""
+        return hosts(self.document)
 
     def origin(self, index: int) -> Origin:
         origin = self.document.origin(index, "tool")

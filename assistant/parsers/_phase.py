@@ -51,7 +51,7 @@ def _phases() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 _BAR = re.compile(r"(?P<pct>\d+)%\|[^|]{0,400}\| *(?P<n>\d+)/(?P<total>\d+) \[")
 _COUNT = re.compile(
-    r"(?:\biteration|\bsteps?|\bepoch:? \[\d+\]|\bbatch|\biter)\W{0,4}(?P<n>\d+) ?(?:/|of) ?(?P<total>\d+)",
+    r"(?:\biteration|\bsteps?|\bepoch:? \[\d+\]|\bbatch|\biter)\W{0,12}(?P<n>\d+) ?(?:/|of) {0,8}(?P<total>\d+)",
     re.IGNORECASE,
 )
 _EPOCH_DONE = re.compile(
@@ -89,11 +89,13 @@ def progress_before(document: Document, before: int) -> Iterator[Fact]:
         message = document.messages[index][:2000]
         if " NCCL INFO " in message:
             continue
-        phase = phase_of(message)
         found = _BAR.search(message) or _COUNT.search(message)
-        if _EPOCH_DONE.search(message) and not trained:
+        if not trained and _EPOCH_DONE.search(message):
             yield Fact("progress.at_epoch_end", True, document.origin(index))
             return
+        if trained and found is None:
+            continue
+        phase = phase_of(message)
         if phase not in (None, "train"):
             continue
         trained = trained or phase == "train"

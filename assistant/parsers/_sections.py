@@ -29,6 +29,9 @@ def _prompt() -> re.Pattern[str]:
 
 def section_hosts(document: Document) -> list[str | None]:
     """For each line the host whose heading or prompt stands above it; all None unless two hosts are named so."""
+    known: list[str | None] | None = document.shared.get("sections.hosts")
+    if known is not None:
+        return known
     current: str | None = None
     hosts: list[str | None] = []
     named: set[str] = set()
@@ -44,4 +47,6 @@ def section_hosts(document: Document) -> list[str | None]:
                     current = prompt["at"] or prompt["plain"]
                     named.add(current)
         hosts.append(current)
-    return hosts if len(named) > 1 else [None] * len(hosts)
+    found = hosts if len(named) > 1 else [None] * len(hosts)
+    document.shared["sections.hosts"] = found
+    return found

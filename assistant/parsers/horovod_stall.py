@@ -43,7 +43,7 @@ _HEADS = (
 _RANK_ROW = re.compile(
     r"(?:^|>:|-- |\] )\s*(?P<rank>\d+)!?: ?\[(?P<tensors>(?!INFO|WARN|ERROR|DEBUG)[A-Za-z_][^\]\n]*)\]?"
 )
-_OLD = re.compile(r"(?P<tensor>[^\s,:]\S{0,200}) \[(?P<which>missing|ready) ranks:? ?(?P<ranks>[\d, ]+)", re.IGNORECASE)
+_OLD = re.compile(r"(?P<tensor>[^\s,:]\S{0,120}) \[(?P<which>missing|ready) ranks:? ?(?P<ranks>[\d, ]+)", re.IGNORECASE)
 _NAME = re.compile(r"[^\s,\[\]]+")
 #: Rows of a block of missing ranks, lines that are read of one document, ranks that are named one by one.
 _ROWS = 200

@@ -29,7 +29,7 @@ NAME = "Megatron timers"
 TRIGGERS = ("time across ranks (ms)", "times across ranks (ms)", "forward-compute ..", "batch-generator ..")
 VERSIONS = "Megatron-LM 2 and 3, Megatron Core 0.4 to 0.14"
 
-_TIMER = re.compile(r"^\s*(?P<name>[a-z][\w-]+) \.*: \((?P<low>[\d.]+), (?P<high>[\d.]+)\)")
+_TIMER = re.compile(r"^\s*(?P<name>[a-z][\w-]+) \.*: \((?P<low>\d+(?:\.\d+)?), (?P<high>\d+(?:\.\d+)?)\)")
 _HEAD = re.compile(r"^\s*(?P<name>[a-z][\w-]+):\s*$")
 _RANK = re.compile(r"^\s*rank +(?P<rank>\d+): (?P<ms>\d+(?:\.\d+)?)")
 _COMPUTE = ("forward-compute", "backward-compute")

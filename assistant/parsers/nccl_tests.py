@@ -160,13 +160,18 @@ def _line(table: Table, line: str, index: int) -> None:
             table.wrong += row.wrong
 
 
-def read_row(line: str, index: int) -> Row | None:
-    """A row of any version; columns redop and root are missing in some."""
-    found = _re(
+@cache
+def _row() -> re.Pattern[str]:
+    return re.compile(
         rf"^\s*(?P<size>\d+)\s+\d+\s+(?:u?int\d*|half|float\w*|double|bfloat16|char|fp8\w*|f8\w*|\w*int\w*)(?:\s+[a-z]\w*)?(?:\s+-?\d+)?"
         rf"\s+(?P<t1>{_NUMBER})\s+{_NUMBER}\s+(?P<b1>{_NUMBER})\s+(?P<w1>{_NUMBER})"
         rf"(?:\s+(?P<t2>{_NUMBER})\s+{_NUMBER}\s+(?P<b2>{_NUMBER})\s+(?P<w2>{_NUMBER}))?"
-    ).match(line)
+    )
+
+
+def read_row(line: str, index: int) -> Row | None:
+    """A row of any version; columns redop and root are missing in some."""
+    found = _row().match(line) if line.lstrip()[:1].isdigit() else None
     if not found:
         return None
     outside, inside = _float(found["b1"]), _float(found["b2"])

@@ -69,7 +69,7 @@ def _choices(document: Document, out: Collected) -> None:
         end = found.start()
         begin = text.rfind(" ", max(0, end - 24), end) + 1
         number = text[begin:end]
-        if not number.isdigit():
+        if not number.isdecimal():
             continue
         name = text[max(0, begin - 32) : begin].rstrip().rpartition(" ")[2]
         op, size = name[:-1] if name.endswith(":") and name[:-1].isalpha() else "collective", int(number)

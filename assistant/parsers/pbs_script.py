@@ -30,8 +30,8 @@ def parse(document: Document) -> Iterable[Fact]:
         yield Fact("launch.sbatch_nodes", int(found["n"]), origin)
         for part in found["rest"].split(":"):
             name, _, value = part.partition("=")
-            if name in _EACH and value.isdigit():
+            if name in _EACH and value.isdecimal():
                 yield Fact(_EACH[name], int(value), origin)
-            elif name == "ncpus" and value.isdigit():
+            elif name == "ncpus" and value.isdecimal():
                 yield Fact("launch.cpu_limit", float(value), origin)
         return

@@ -15,9 +15,20 @@ from statistics import median
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 
 NAME = "table of ranks"
-TRIGGERS = ("rank", "Rank", "gpu", "GPU", "host", "node")
+#: How the heading of a column ends, and what stands between pairs of a rank and its figure.
+_ENDS = ("  ", "\t", ",", " |", "|", ";")
+_BETWEEN = (", rank", "; rank", "| rank", "/ rank", "  rank", "\trank", " rank1", ", Rank", "  Rank", " Rank1", "| Rank")
+TRIGGERS = (
+    *(
+        name + end
+        for name in ("rank", "Rank", "RANK", "gpu", "GPU", "gpu id", "host", "Host", "node", "Node", "device")
+        for end in _ENDS
+    ),
+    *_BETWEEN,
+)
 VERSIONS = "tables of a measurement by rank, GPU or host, as people and scripts print them"
 
 _RATE = re.compile(r"(?i)flops?\b|tokens|samples|images|img|it/s|throughput|gemm|matmul|\bperf")
@@ -26,6 +37,7 @@ _WAIT = re.compile(r"(?i)all_?reduce|nccl|comm|wait|sync")
 _OTHER = re.compile(r"(?i)h2d|d2h|pcie|gb/?s|mhz|clock|temp|idle|mem|power|data|load|io\b")
 #: Headings of columns that say whom a row is about.
 _NAMES = {"rank", "gpu", "host", "node", "gpu id", "local_rank", "device"}
+_HEADING = re.compile(r"(?:[rR]ank|RANK|[gG]pu|GPU|[hH]ost|HOST|[nN]ode|NODE|[dD]evice|DEVICE)(?: id| ID)?(?:\s\s|\s?[|,;\t\n])")
 _NAMED = re.compile(
     r"(?:^|\s{2,}|[\t|,;#])\s*(?:rank|gpu id|gpu|host|node|local_rank|device)\s*(?:\s{2,}|[\t|,;]|$)", re.IGNORECASE
 )
@@ -33,6 +45,8 @@ _NAMED = re.compile(
 _LINES = 20_000
 _TABLES = 64
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+#: One blank is left where the next column begins with a bar or a comma; more of them are the bound by themselves.
+_CELLS = re.compile(r"\s{2,}|\t|[^\S\t]?[|,;]\s*")
 _PAIR = re.compile(r"(?i)\brank[ _=]?(\d+)\W{1,3}(\d+(?:\.\d+)?)(?= ?(?:ms|s|tflops?)?\b)(?!\s*[:/=.]\d)")
 
 
@@ -44,25 +58,42 @@ def parse(document: Document) -> Iterable[Fact]:
 def _tables(document: Document) -> Iterator[Fact]:
     lines = document.lines
     tried = 0
-    for index, line in enumerate(lines[:_LINES]):
-        if tried >= _TABLES:
+    for index in _headings(document.text):
+        if tried >= _TABLES or index >= _LINES:
             return
+        line = lines[index]
         if not 12 <= len(line) <= 600 or not _NAMED.search(line):
             continue
-        heads = re.split(r"\s{2,}|\t|\s*[|,;]\s*", line.strip().strip("|").strip())
+        heads = _cells(line)
         names = [h.lower().strip("# ") for h in heads]
         if not 3 <= len(heads) <= 14 or not _NAMES & set(names) or _NUMBER.fullmatch(heads[-1]):
             continue
         tried += 1
         rows: list[tuple[int, list[str]]] = []
         for at in range(index + 1, min(index + 130, len(lines))):
-            cells = re.split(r"\s{2,}|\t|\s*[|,;]\s*", lines[at].strip().strip("|").strip())
+            cells = _cells(lines[at][:600])
             if len(cells) == len(heads):
                 rows.append((at, cells))
             elif rows and not re.fullmatch(r"[\s|+=-]*", lines[at]):
                 break
         if len(rows) >= 4:
             yield from _columns(document, heads, rows)
+
+
+def _headings(text: str) -> Iterator[int]:
+    """Indices of the lines that may be the heading of a table."""
+    index = before = at = 0
+    while (found := _HEADING.search(text, at)) is not None:
+        index += text.count("\n", before, found.start())
+        before = found.start()
+        yield index
+        at = text.find("\n", before)
+        if at < 0:
+            return
+
+
+def _cells(line: str) -> list[str]:
+    return _CELLS.split(line.strip().strip("|").strip())
 
 
 def _columns(document: Document, heads: list[str], rows: list[tuple[int, list[str]]]) -> Iterator[Fact]:
@@ -89,7 +120,8 @@ def _columns(document: Document, heads: list[str], rows: list[tuple[int, list[st
 
 def _pairs(document: Document) -> Iterator[Fact]:
     seen: dict[str, tuple[float, int]] = {}
-    for index, line in enumerate(document.lines[:_LINES]):
+    for index in lines_with(document, _BETWEEN):
+        line = document.lines[index]
         pairs = _PAIR.findall(line) if len(line) < 2000 and line.lower().count("rank") >= 4 else []
         if len(pairs) >= 4:
             seen.update({rank: (float(value), index) for rank, value in pairs})

@@ -83,7 +83,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         "actor": re.compile(r"(?:ray\.exceptions\.)?(?P<kind>RayActorError|ActorDiedError|WorkerCrashedError|NodeDiedError|LocalRayletDiedError|OutOfMemoryError|ObjectLostError)\b"),
         "rank": re.compile(r"process group for: \S+ \[rank=(?P<rank>\d+), world_size=(?P<world>\d+)\]"),
         "worker": re.compile(r"\((?P<who>[\w.]+) pid=(?P<pid>\d+)(?:, ip=(?P<ip>[\w.:-]+))?\)"),
-        "disk": re.compile(r"(?P<path>/\S+) is over 95% full"),
+        "disk": re.compile(r"(?P<path>(?<!\S)/\S{1,400}) is over 95% full"),
     }  # fmt: skip
 
 

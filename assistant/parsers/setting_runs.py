@@ -17,12 +17,17 @@ from functools import cache
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 from assistant.parsers._net import Reader
 from assistant.parsers.nccl_tests import read_row
 
 NAME = "runs with and without a setting"
-TRIGGERS = ("NCCL_", "NCCL version", "nccl-library", "libnccl", "nccl 2.", "NCCL 2.")
+TRIGGERS = ("NCCL_", "busbw", "_perf", "     sum      -1")
 VERSIONS = "nccl-tests and tables of results with and without a setting or with two versions"
+
+
+#: Of these one stands in every row of nccl-tests.
+_TYPES = (" float", " half", " double", " bfloat16", "int8", "int32", "int64", " char", "fp8", "f8e")
 
 
 @cache
@@ -51,6 +56,8 @@ def _measured(document: Document) -> list[tuple[str, float, int, bool]]:
     """(label, peak bus bandwidth, line, larger is better) of every run of nccl-tests, labelled by its setting or version."""
     patterns = _patterns()
     runs: list[tuple[str, float, int, bool]] = []
+    if not any(kind in document.text for kind in _TYPES):
+        return runs
     label, peak, first = "", 0.0, 0
     named = False
     for index, text in enumerate(document.messages):
@@ -60,7 +67,9 @@ def _measured(document: Document) -> list[tuple[str, float, int, bool]]:
                 peak, first = row.busbw, first or index
             continue
         setting = patterns["setting"].search(text) if "NCCL_" in text and "NCCL INFO" not in text else None
-        version = patterns["version"].search(text)
+        version = patterns["version"].search(text) if "NCCL" in text or "nccl" in text else None
+        if not (setting or version or peak):
+            continue
         command = patterns["command"].search(text) is not None
         if not (setting or version or command):
             continue
@@ -80,6 +89,12 @@ def _listed(document: Document) -> list[tuple[str, float, int, bool]]:
     """Lines `label | figure`, of which one names a setting and another none."""
     patterns = _patterns()
     rows: list[tuple[str, float, int, bool]] = []
+    named = [document.messages[i] for i in lines_with(document, ("NCCL_",))]
+    if not any(
+        len(text) < 200 and (entry := patterns["entry"].match(text)) and patterns["setting"].search(entry["label"])
+        for text in named
+    ):
+        return rows
     settings = False
     for index, text in enumerate(document.messages):
         found = patterns["entry"].match(text) if len(text) < 200 else None

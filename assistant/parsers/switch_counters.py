@@ -21,7 +21,7 @@ VERSIONS = "SONiC 2019 to 2024, Cumulus 4 and 5, Cisco NX-OS 7 to 10 and IOS, Ar
 
 _PORT = re.compile(r"^\s*(?P<port>(?:Ethernet|Eth|Et|swp|Te|Hu|Fo|Gi|xe-|et-)[\d/:]+\w*)\b")
 _WORDS = re.compile(
-    r"\b(?P<n>[\d,]+) (?P<what>output discards?|input discards?|output drops|output errors|CRC|input errors?|symbol errors?)\b"
+    r"(?<![\d,])(?P<n>[\d,]{1,20}) (?P<what>output discards?|input discards?|output drops|output errors|CRC|input errors?|symbol errors?)\b"
     r"|Total output drops: (?P<m>\d+)"
 )
 _DROPS = frozenset(("RX_DRP", "TX_DRP", "InDiscards", "OutDiscards", "TX_OVR", "RX_OVR"))

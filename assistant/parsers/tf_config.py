@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 from assistant.facts import Fact
@@ -18,11 +19,12 @@ TRIGGERS = ('"cluster"', "'cluster'")
 VERSIONS = "TensorFlow 1.4 to 2.20: TF_CONFIG as JSON or Python dictionary, chief or worker"
 
 _LONGEST = 20_000
+_MOST = 64
 
 
 def parse(document: Document) -> Iterable[Fact]:
     text = document.text
-    for opened in re.finditer(r"\{\s*[\"']cluster[\"']\s*:", text):
+    for opened in islice(re.finditer(r"\{\s{0,80}[\"']cluster[\"']\s*:", text), _MOST):
         data = _read(text[opened.start() : opened.start() + _LONGEST])
         if data is None:
             continue

@@ -61,7 +61,7 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 _RATE = re.compile(
-    r"(?P<v>\d[\d,]*(?:\.\d+)?) ?(?P<u>(?:it|step|batch|sample|image|img|token|tok|seq|sentence|word|example)(?:eration|e?s|es)?(?:/s(?:ec(?:ond)?)?\b| ?per ?second| ?a second))",
+    r"(?P<v>\d[\d,]{0,20}(?:\.\d+)?) ?(?P<u>(?:it|step|batch|sample|image|img|token|tok|seq|sentence|word|example)(?:eration|e?s|es)?(?:/s(?:ec(?:ond)?)?\b| ?per ?second| ?a second))",
     re.IGNORECASE,
 )
 _SAVED = re.compile(

@@ -125,7 +125,7 @@ def test_zip_of_7z(logs: Path, method: str) -> None:
 
 def test_encrypted_zips_are_named_as_such(logs: Path) -> None:
     run(logs, "zip", "-r", "-P", "secret", "job.zip", "job/rank0.log")
-    texts, source, notes = read(logs / "job.zip")
+    texts, _, notes = read(logs / "job.zip")
     assert texts == {} and "encrypted" in notes
     run(logs, "7z", "a", "-tzip", "-psecret", "-mem=AES256", "aes.zip", "job/rank0.log")
     texts, _source, notes = read(logs / "aes.zip")

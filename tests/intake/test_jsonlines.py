@@ -30,7 +30,7 @@ def test_docker() -> None:
         {"log": "ValueError: x\n", "stream": "stderr", "time": "2024-03-04T00:00:03Z"},
     ]
     document = read("\n".join(map(json.dumps, records)) + "\n")
-    assert document.messages == ["gpu1:1:2 [0] NCCL INFO x", "ab c" * 4096 + "end", "ValueError: x"]
+    assert list(document.messages) == ["gpu1:1:2 [0] NCCL INFO x", "ab c" * 4096 + "end", "ValueError: x"]
     assert document.line(0).time == pytest.approx((scale(3, 4, 0, 0, 1) or 0) + 0.5)
     assert document.line(0).host == "gpu1"
     assert document.line(2).number == 4

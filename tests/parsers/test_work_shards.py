@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from assistant.derive import n54_collective_ranks
 from assistant.derive.n50_workload import derive
 from assistant.facts import CaseFile, Fact, Origin
 from assistant.intake.document import Document
-from assistant.parsers import data_shards, throughput, training_code, watchdog
+from assistant.parsers import collective_debug, data_shards, throughput, training_code, watchdog
 
 
 def shards(text: str) -> list[int]:
@@ -111,11 +112,19 @@ def test_wrapped_model_on_one_rank(call: str, params: str, run: str, found: bool
     assert ("code.rank0_forward" in keys) is found
 
 
+def facts_of(text: str) -> dict[str, object]:
+    """What the parsers of collectives yield, and what follows from it across ranks."""
+    case = CaseFile()
+    for module in (watchdog, collective_debug):
+        case.add(module.parse(Document("run.log", text)))
+    return {f.key: f.value for f in [*case.facts, *n54_collective_ranks.derive(case)]}
+
+
 def test_fingerprints_on_a_line_each() -> None:
     line = "RuntimeError: Detected mismatch between collectives on ranks. Rank {} is running inconsistent collective: CollectiveFingerPrint(OpType=ALLGATHER, TensorShape=[{}, 256], TensorDtypes=Float)\n"
-    got = {f.key: f.value for f in watchdog.parse(Document("run.log", line.format(0, 64) + line.format(1, 63)))}
-    assert got == {"fingerprint.differs_in": "shape", "fingerprint.ops": "ALLGATHER vs ALLGATHER"}
-    assert list(watchdog.parse(Document("run.log", line.format(0, 64)))) == []
+    got = facts_of(line.format(0, 64) + line.format(1, 63))
+    assert got["fingerprint.differs_in"] == "shape" and got["fingerprint.ops"] == "ALLGATHER vs ALLGATHER"
+    assert "fingerprint.differs_in" not in facts_of(line.format(0, 64))
 
 
 def test_label_scan_is_a_phase_of_its_own() -> None:
@@ -126,7 +135,7 @@ def test_label_scan_is_a_phase_of_its_own() -> None:
             for r in (1, 2, 3)
         )
     )
-    got = {f.key: f.value for f in watchdog.parse(Document("run.log", text))}
+    got = facts_of(text)
     assert got["watchdog.last_phase"] == "data-load"
     assert "progress.at_epoch_end" not in got
     assert got["watchdog.rank0_silent"] is True
