@@ -28,7 +28,7 @@ from knowledge.load import Knowledge
 BATCH = 64 << 20
 FILES = 64
 FIRST = 32 << 20
-FIRST_FILES = 32
+FIRST_FILES = 12
 #: Bytes from which further processes are worth their start.
 MANY = 24 << 20
 _TICK = 0.1

@@ -73,14 +73,18 @@ def training_lines() -> list[str]:
             )
             lines.append("  warnings.warn(")
         if step % 50 == 0:
-            lines.append(f"INFO:trainer:rank 0 of 32 on gpu-0001 (node 0, GPU 0): step {step} to host memory -> {step} ms")
+            lines.append(
+                f"INFO:trainer:rank 0 of 32 on gpu-0001 (node 0, GPU 0): step {step} to host memory -> {step} ms"
+            )
     return lines
 
 
 def kernel_lines() -> list[str]:
     lines: list[str] = []
     for n in range(400):
-        lines.append(f"[{n * 3}.{n:06d}] pci 0000:{n % 256:02x}:00.0: BAR {n % 6}: assigned [mem 0x{n << 20:x}-0x{(n << 20) + 0xFFFFF:x} 64bit pref]")
+        lines.append(
+            f"[{n * 3}.{n:06d}] pci 0000:{n % 256:02x}:00.0: BAR {n % 6}: assigned [mem 0x{n << 20:x}-0x{(n << 20) + 0xFFFFF:x} 64bit pref]"
+        )
         lines.append(f"[{n * 3}.{n + 1:06d}] systemd[1]: Started Session {n} of User root.")
         if n % 5 == 0:
             lines.append(f"[{n * 3}.{n + 2:06d}] mlx5_core 0000:{n % 256:02x}:00.0 eth{n % 8}: Link up")
@@ -118,7 +122,9 @@ def inspector_lines() -> list[str]:
 
 def mixed(size: int) -> str:
     parts: list[str] = []
-    files = sorted(f for f in (ROOT / "tests" / "cases").glob("*/*") if f.suffix not in {".yaml", ".md"} and f.is_file())
+    files = sorted(
+        f for f in (ROOT / "tests" / "cases").glob("*/*") if f.suffix not in {".yaml", ".md"} and f.is_file()
+    )
     for path in files:
         parts.append(path.read_text(encoding="utf-8", errors="replace")[: max(4000, 2 * size // max(len(files), 1))])
     return "\n".join(parts)[:size]
@@ -188,9 +194,10 @@ def report(costs: list[Cost], kinds: dict[str, str], least: float) -> None:
     print(f"{'all that are asked':22}" + "".join(f"{total[k]:11.1f} " for k in kinds))
     text = one_rank()
     rows = [(cost(c.parser, text, 20), c.parser) for c in costs if any(t in text for t in marks()[c.parser][0])]
-    print(f"one rank's {text.count(chr(10)) + 1} lines: {sum(t for t, _ in rows) * 1e3:.2f} ms by " + ", ".join(
-        f"{name} {t * 1e3:.2f}" for t, name in sorted(rows, reverse=True)
-    ))
+    print(
+        f"one rank's {text.count(chr(10)) + 1} lines: {sum(t for t, _ in rows) * 1e3:.2f} ms by "
+        + ", ".join(f"{name} {t * 1e3:.2f}" for t, name in sorted(rows, reverse=True))
+    )
 
 
 def main() -> None:

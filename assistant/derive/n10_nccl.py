@@ -1,12 +1,17 @@
-"""What NCCL's facts tell together: RDMA there and unused, hosts that differ, settings that cost something."""
+"""What NCCL's facts tell together: RDMA there and unused, hosts that have nothing in common, settings that
+cost something. Which host is the odd one of several is told by `n16_odd_ones`."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+from assistant.derive._alike import MOST
 from assistant.derive._setup import fabric, several_nodes
-from assistant.facts import JOB, CaseFile, Fact, Origin, Value
+from assistant.derive.n16_odd_ones import BY_HOST
+from assistant.facts import JOB, CaseFile, Fact, Origin, Subject, Value
 from knowledge.hardware_tables import find_host
 from knowledge.settings_table import settings
 
@@ -16,18 +21,6 @@ _RDMA = re.compile(
 )
 _DENIED = re.compile(r"\b(?:no|not|without|none|non)\b[^.,;]{0,20}\b(?:infini-?band|roce|efa|rdma)", re.IGNORECASE)
 SOCKETS = ("socket", "fastsocket")
-#: Settings that name what differs between hosts by nature (device and interface names), so that a difference is no fault.
-_BY_HOST = (
-    "NCCL_SOCKET_IFNAME",
-    "NCCL_IB_HCA",
-    "GLOO_SOCKET_IFNAME",
-    "NCCL_DEBUG_FILE",
-    "NCCL_TOPO_FILE",
-    "NCCL_HOSTID",
-    "NCCL_CONF_FILE",
-)
-
-
 #: Settings that take RDMA out, which is right where there is none.
 _RDMA_SETTINGS = ("NCCL_IB_DISABLE", "NCCL_NET", "NCCL_NET_PLUGIN", "NCCL_NET_GDR_LEVEL", "FI_PROVIDER")
 
@@ -99,17 +92,39 @@ def _rdma_signs(case: CaseFile) -> Iterator[str]:
             return
 
 
-def _interfaces(case: CaseFile) -> Iterator[Fact]:
-    by_host: dict[str, set[str]] = {}
-    facts = [f for f in case.about("nccl.bootstrap_addr") if f.subject.kind == "host"]
-    for fact in facts:
-        by_host.setdefault(fact.subject.name, set()).add(_network_of(str(fact.value)))
-    if len(by_host) < 2:
+def _by_host(case: CaseFile, key: str) -> dict[str, set[str]]:
+    """The values that each host shows."""
+    found: dict[str, set[str]] = {}
+    for value, places in case.spread(key).items():
+        for host in places.hosts:
+            found.setdefault(host, set()).add(str(value))
+    return found
+
+
+def _differ(by_host: dict[str, set[str]]) -> bool:
+    """Whether hosts have nothing in common (one host with two values is two runs)."""
+    return len(by_host) > 1 and not set.intersection(*by_host.values())
+
+
+def _parted(key: str, value: Value, by_host: dict[str, set[str]], cause: Fact) -> Iterator[Fact]:
+    """That hosts differ: about those that differ from most, or about the job where there is no such majority."""
+    if not _differ(by_host):
         return
-    common = set.intersection(*by_host.values())
-    kinds = {f.subject.name: f.value for f in case.about("nccl.ifname_kind") if f.subject.kind == "host"}
-    if not common and (len(set(kinds.values())) > 1 or len(set.union(*by_host.values())) > 1):
-        yield _derived("nccl.ifname_differs", True, facts[-1])
+    origin = cause.origin
+    counts = Counter(frozenset(values) for values in by_host.values())
+    usual, most = counts.most_common(1)[0]
+    odd = [host for host, values in sorted(by_host.items()) if values != usual]
+    few = len(by_host) > 2 and most >= MOST * len(by_host)
+    for host in odd[:8] if few else (None,):
+        where = Origin("derived", origin.file, origin.line, host, None, origin.quote, origin.time)
+        yield Fact(key, value, where, Subject("host", host) if host else JOB)
+
+
+def _interfaces(case: CaseFile) -> Iterator[Fact]:
+    facts = case.about("nccl.bootstrap_addr")
+    by_host = {host: {_network_of(a) for a in found} for host, found in _by_host(case, "nccl.bootstrap_addr").items()}
+    if facts:
+        yield from _parted("nccl.ifname_differs", True, by_host, facts[-1])
 
 
 def _network_of(address: str) -> str:
@@ -119,23 +134,19 @@ def _network_of(address: str) -> str:
 
 
 def _versions(case: CaseFile) -> Iterator[Fact]:
+    measured = bool(case.about("nccl_tests.busbw_peak_gbs"))
     for key, name in (
         ("nccl_version", "NCCL"),
         ("nccl.driver_cuda", "NVIDIA driver"),
         ("nccl.plugin_version", "aws-ofi-nccl"),
     ):
-        by_host: dict[str, set[str]] = {}
         facts = [f for f in case.about(key) if f.origin.kind in ("log", "tool")]
-        measured = bool(case.about("nccl_tests.busbw_peak_gbs"))
-        for fact in facts:
-            if fact.subject.kind == "host":
-                by_host.setdefault(fact.subject.name, set()).add(str(fact.value))
-            elif (
-                fact.origin.kind == "tool" and fact.origin.file and not measured
-            ):  # one file of each host, not named in it
-                by_host.setdefault(fact.origin.file, set()).add(str(fact.value))
-        if len(by_host) > 1 and not set.intersection(*by_host.values()):
-            yield Fact("versions.differ", name, _derived("", "", facts[-1]).origin, JOB)
+        by_host = _by_host(case, key)
+        for fact in facts if not measured else ():
+            if fact.origin.kind == "tool" and fact.origin.file and fact.subject.kind != "host":
+                by_host.setdefault(fact.origin.file, set()).add(str(fact.value))  # a file of each host, not named in it
+        if facts and _differ(by_host):
+            yield Fact("versions.differ", name, replace(_derived("", "", facts[-1]).origin, host=None, rank=None), JOB)
 
 
 def _settings(case: CaseFile) -> Iterator[Fact]:
@@ -163,17 +174,8 @@ def _settings(case: CaseFile) -> Iterator[Fact]:
                 yield _derived("nccl.env_invalid", f"{name}={value}", fact)
             if setting.removed and version is not None and _numbers(str(version)) >= _numbers(setting.removed):
                 yield _derived("nccl.env_obsolete", name, fact)
-        if len(seen) > 1 and setting.match == "all" and name not in _BY_HOST and _two_places(case.about(key)):
-            yield _derived("nccl.env_differs", name, case.about(key)[-1])
-
-
-def _two_places(facts: list[Fact]) -> bool:
-    """Whether different hosts have different values (one host with two values is two runs)."""
-    by_host: dict[str, set[str]] = {}
-    for fact in facts:
-        if fact.subject.kind == "host":
-            by_host.setdefault(fact.subject.name, set()).add(str(fact.value))
-    return len(by_host) > 1 and not set.intersection(*by_host.values())
+        if len(seen) > 1 and setting.match == "all" and name not in BY_HOST:
+            yield from _parted("nccl.env_differs", name, _by_host(case, key), case.about(key)[-1])
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -182,18 +184,15 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 def _transports(case: CaseFile) -> Iterator[Fact]:
     """Hosts of one job that chose different networks, or of which only some load a plugin."""
-    by_host: dict[str, set[str]] = {}
-    facts = [f for f in case.about("nccl.net") if f.subject.kind == "host"]
-    for fact in facts:
-        by_host.setdefault(fact.subject.name, set()).add(str(fact.value))
-    if len(by_host) > 1 and not set.intersection(*by_host.values()):
-        shown = ", ".join(f"{host} {'/'.join(sorted(names))}" for host, names in sorted(by_host.items())[:6])
-        yield Fact("nccl.net_differs", shown, _derived("", "", facts[-1]).origin, JOB)
-        lower = {name.casefold() for names in by_host.values() for name in names}
-        if lower & set(SOCKETS) and lower - set(SOCKETS):
-            yield Fact("nccl.net_differs_kind", "socket", _derived("", "", facts[-1]).origin, JOB)
-        else:
-            yield Fact("nccl.net_differs_kind", "plugin", _derived("", "", facts[-1]).origin, JOB)
+    by_host = _by_host(case, "nccl.net")
+    if not _differ(by_host):
+        return
+    last = case.about("nccl.net")[-1]
+    shown = ", ".join(f"{host} {'/'.join(sorted(names))}" for host, names in sorted(by_host.items())[:6])
+    yield from _parted("nccl.net_differs", shown, by_host, last)
+    lower = {name.casefold() for names in by_host.values() for name in names}
+    kind = "socket" if lower & set(SOCKETS) and lower - set(SOCKETS) else "plugin"
+    yield from _parted("nccl.net_differs_kind", kind, by_host, last)
 
 
 #: Settings that make NCCL take more memory or more connections, with the value from which that is far too much.

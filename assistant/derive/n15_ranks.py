@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from assistant.facts import JOB, CaseFile, Fact, Origin, Places
+from assistant.facts import JOB, CaseFile, Fact, Origin, Places, Subject
 
 #: Share of the ranks that must be seen before those that are not seen count as missing.
 ENOUGH = 0.75
+#: Share of the ranks that can be the odd ones.
+ODD = 0.2
 #: Ranks that are named one by one.
 NAMED = 64
 _STATE = re.compile(r"(started|completed) of (\d+)")
@@ -30,25 +32,28 @@ def derive(case: CaseFile) -> Iterable[Fact]:
     if started is not None:
         yield _fact("nccl.init_started", len(started.ranks), first)
         yield _fact("nccl.init_done", begun <= done, first)
+    elif len(done) == size:
+        yield _fact("nccl.init_done", True, first)
     yield _fact("nccl.init_completed", len(done), first)
     absent = set(range(size)) - begun
     waiting = begun - done
     missing: set[int] = set()
+    what = "never announced itself"
     if absent and len(begun) >= ENOUGH * size and waiting:
         missing = absent
     elif waiting and done and started is not None:
-        missing = waiting
+        missing, what = waiting, "did not complete"
     if missing and len(missing) <= NAMED:
         yield _fact("nccl.init_missing_ranks", ",".join(map(str, sorted(missing))), first)
+        if len(missing) <= ODD * size:
+            text = f"{what}; {size - len(missing)} others " + ("wait" if missing == absent else "did")
+            for rank in sorted(missing)[:NAMED]:
+                yield Fact("odd.init", text, Origin("derived", rank=rank), Subject("rank", str(rank)))
     if absent and not waiting and len(begun) >= ENOUGH * size and len(absent) <= NAMED:
         yield _fact("nccl.ranks_without_log", ",".join(map(str, sorted(absent))), first)
 
 
 def _fact(key: str, value: int | str | bool, first: Fact) -> Fact:
+    """About the whole job, so that the host of the first line is not its place; as good as the lines that it sums up."""
     origin = first.origin
-    return Fact(
-        key,
-        value,
-        Origin("derived", origin.file, origin.line, origin.host, origin.rank, origin.quote, origin.time),
-        JOB,
-    )
+    return Fact(key, value, Origin(origin.kind, origin.file, origin.line, None, None, origin.quote, origin.time), JOB)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from assistant.derive._alike import Odd, figures_by_place, odd_ones, outliers, partly_odd
+from assistant.derive._alike import MOST, Odd, figures_by_place, odd_ones, outliers, partly_odd
 from assistant.facts import CaseFile, Fact, Origin, Places, Subject, Value
 from knowledge.load import knowledge
 from knowledge.settings_table import settings
@@ -36,10 +36,35 @@ def derive(case: CaseFile) -> Iterable[Fact]:
         elif entry.get("alike") == "similar":
             yield from _similar(case, key, entry.get("called") or key, entry.get("unit") or "")
     known = settings()
-    for key in sorted(k for k in [*case.keys()] if k.startswith("env.")):
+    keys = sorted(k for k in [*case.keys()] if k.startswith("env."))
+    tell = _all_hosts(values for key in keys for values in case.spread(key).values())
+    for key in keys:
         setting = known.get(key[4:])
         if setting is not None and setting.match == "all" and key[4:] not in BY_HOST:
             yield from _equal("odd.env", key[4:], case.spread(key))
+            yield from _absent("odd.env", key[4:], case.spread(key), tell, "no setting")
+    nets = _all_hosts(case.spread("nccl.net").values())
+    yield from _absent("odd.nccl.dmabuf", "DMA-BUF", case.spread("nccl.dmabuf"), nets, "off")
+
+
+def _all_hosts(values: Iterable[Places]) -> set[str]:
+    return set().union(*(places.hosts for places in values))
+
+
+def _absent(key: str, called: str, values: dict[Value, Places], everyone: set[str], none: str) -> Iterator[Fact]:
+    """Hosts without what all others have, or with what no other has, where each tells what it has."""
+    having = _all_hosts(values.values())
+    without = everyone - having
+    few = min(without, having, key=len) if len(values) == 1 else set()
+    if not few or len(everyone) < 3 or len(few) > (1 - MOST) * len(everyone):
+        return
+    (value,) = values
+    have, lack = (none, _shown(value)) if few is without else (_shown(value), none)
+    text = f"{called} {have}; {len(everyone) - len(few)} others have {lack}"
+    origin = values[value].first.origin
+    for host in sorted(few)[:NAMED]:
+        where = Origin("derived", origin.file, origin.line, host, None, origin.quote) if few is having else None
+        yield Fact(key, text, where or Origin("derived", host=host), Subject("host", host))
 
 
 def _equal(key: str, called: str, values: dict[Value, Places]) -> Iterator[Fact]:
@@ -49,7 +74,9 @@ def _equal(key: str, called: str, values: dict[Value, Places]) -> Iterator[Fact]
     if key in ("odd.nccl.net", "odd.nccl.via_internode") and not found:
         found = partly_odd(values)
     for odd in found:
-        text = f"{called} {_shown(odd.value)}; {odd.others} others have {_shown(odd.usual)}"
+        text = (
+            f"{called} {_shown(odd.value)}{_less(odd.value, odd.usual)}; {odd.others} others have {_shown(odd.usual)}"
+        )
         for subject in odd.subjects(NAMED):
             yield Fact(key, text, _origin(odd, subject), subject)
 
@@ -58,6 +85,12 @@ def _origin(odd: Odd, subject: Subject) -> Origin:
     origin = odd.first.origin
     host = subject.name if subject.kind == "host" else origin.host
     return Origin("derived", origin.file, origin.line, host, origin.rank, origin.quote, origin.time)
+
+
+def _less(value: Value, usual: Value) -> str:
+    if isinstance(value, str | bool) or isinstance(usual, str | bool) or value == usual:
+        return ""
+    return ", less than usual" if value < usual else ", more than usual"
 
 
 def _shown(value: Value) -> str:
@@ -78,7 +111,7 @@ def _similar(case: CaseFile, key: str, called: str, unit: str) -> Iterator[Fact]
                 + f"; the other {odd.others} have {odd.usual:.4g} in the middle, +- {odd.spread:.2g}"
             )
             origin = first.origin
-            subject = Subject(kind, odd.name)  # type: ignore[arg-type]
+            subject = Subject(kind, odd.name)
             yield Fact(
                 f"outlier.{key}",
                 text,

@@ -12,6 +12,8 @@ from assistant.facts import CaseFile, Fact, Origin, Places, Subject
 #: Ranks that are needed for a comparison, and that are named.
 RANKS = 3
 NAMED = 8
+#: Ranks that can be behind all others.
+BEHIND = 2
 _VALUE = re.compile(r"(?P<comm>\S+/\d+) #(?P<n>\d+) ?(?P<what>.*)")
 
 Said = dict[str, Places]
@@ -25,12 +27,31 @@ def derive(case: CaseFile) -> Iterable[Fact]:
     yield from behind
 
 
+def _read(case: CaseFile, key: str) -> Iterator[tuple[str, int, str, Places]]:
+    """(communicator, number, what, places). Parts of a log that don't tell the communicator are taken for the only one of its size."""
+    rows = [(m, places) for value, places in case.spread(key).items() if (m := _VALUE.fullmatch(str(value)))]
+    known: dict[str, set[str]] = {}
+    for match, _ in rows:
+        if not match["comm"].startswith("?"):
+            known.setdefault(match["comm"].partition("/")[2], set()).add(match["comm"])
+    for match, places in rows:
+        comm = match["comm"]
+        if comm.startswith("?"):
+            same = known.get(comm[2:], {comm})
+            if len(same) > 1:
+                continue
+            (comm,) = same
+        yield comm, int(match["n"]), match["what"], places
+
+
 def _by_number(case: CaseFile, key: str) -> dict[str, dict[int, Said]]:
     found: dict[str, dict[int, Said]] = {}
-    for value, places in case.spread(key).items():
-        match = _VALUE.fullmatch(str(value))
-        if match:
-            found.setdefault(match["comm"], {}).setdefault(int(match["n"]), {})[match["what"]] = places
+    for comm, number, what, places in _read(case, key):
+        said = found.setdefault(comm, {}).setdefault(number, {})
+        if what in said:
+            said[what].join(places)
+        else:
+            said[what] = Places(places.first, set(places.ranks), set(places.hosts), places.count)
     return found
 
 
@@ -67,42 +88,40 @@ def _told(what: str) -> str:
 
 def _apart(case: CaseFile) -> Iterator[Fact]:
     """By the sums over all calls: between which numbers the calls of a rank begin to differ."""
-    for numbers in _by_number(case, "nccl.calls_until").items():
+    for numbers in _by_number(case, "nccl.calls_until").values():
         before = 0
-        for number in sorted(numbers[1]):
-            found = _minority(numbers[1][number])
+        for number in sorted(numbers):
+            found = _minority(numbers[number])
             if found is None:
                 before = number
                 continue
-            count = len(numbers[1][number][found[0]].ranks)
+            count = len(numbers[number][found[0]].ranks)
             for what, ranks in found[1].items():
                 for rank in sorted(ranks)[:NAMED]:
-                    text = f"calls {before} to {number} differ in a function or count; {count} others have the same"
-                    yield _fact("odd.call", text, numbers[1][number][what].first, rank)
+                    text = f"calls {before} to {number - 1} differ in function or count; {count} others agree"
+                    yield _fact("odd.call", text, numbers[number][what].first, rank)
             break
 
 
 def _behind(case: CaseFile) -> Iterator[Fact]:
-    """Ranks that stopped before the number at which most stand, or all but them have passed."""
-    found: dict[str, dict[int, Places]] = {}
-    for value, places in case.spread("nccl.call_last").items():
-        match = _VALUE.fullmatch(str(value))
-        if match:
-            found.setdefault(match["comm"], {})[int(match["n"])] = places
-    for last in found.values():
-        latest: dict[int, int] = {}
-        for number, places in last.items():
-            for rank in places.ranks:
-                latest[rank] = max(number, latest.get(rank, 0))
+    """Ranks that stopped before the number at which all others stand. In a job that goes on, ranks are spread over several."""
+    found: dict[str, dict[int, int]] = {}
+    firsts: dict[tuple[str, int], Fact] = {}
+    for comm, number, _, places in _read(case, "nccl.call_last"):
+        latest = found.setdefault(comm, {})
+        firsts[comm, number] = places.first
+        for rank in places.ranks:
+            latest[rank] = max(number, latest.get(rank, 0))
+    for comm, latest in found.items():
         if len(latest) < RANKS:
             continue
         most, together = Counter(latest.values()).most_common(1)[0]
         low = sorted(rank for rank, number in latest.items() if number < most)
-        if together < MOST * len(latest) or not low or len(low) > max(1, len(latest) // 8):
+        if together < MOST * len(latest) or not low or together + len(low) < len(latest) or len(low) > BEHIND:
             continue
-        for rank in low[:NAMED]:
+        for rank in low:
             text = f"last call {latest[rank]}; {together} others have {most}"
-            yield _fact("odd.call_last", text, last[latest[rank]].first, rank)
+            yield _fact("odd.call_last", text, firsts[comm, latest[rank]], rank)
 
 
 def _fact(key: str, text: str, first: Fact, rank: int) -> Fact:

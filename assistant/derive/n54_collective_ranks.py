@@ -13,6 +13,9 @@ from assistant.facts import CaseFile, Fact, Origin, Subject
 
 #: Ranks that are named one by one.
 _NAMED = 32
+#: Ranks that can stand apart, and how many others must stand together then.
+_ODD = 2
+_TOGETHER = 6
 _WORK = re.compile(r"pg=(?P<pg>\d+) seq=(?P<seq>\d+|\?) op=(?P<op>\w+) size=(?P<size>\S+)")
 _STATE = re.compile(r"pg=(?P<pg>\d+) enqueued=(?P<enq>-?\d+) started=(?P<started>-?\d+|\?) completed=(?P<done>-?\d+)")
 _SEQ = re.compile(r"seq=(\d+) ?(.*)")
@@ -48,12 +51,19 @@ def _fact(key: str, value: str | int | bool, origin: Origin, rank: int) -> Fact:
 
 
 def _by_group(case: CaseFile, key: str, pattern: re.Pattern[str]) -> dict[str, dict[int, tuple[re.Match[str], Origin]]]:
-    """For each process group what its ranks report; of each rank the first report."""
+    """For each process group what its ranks report; of each rank the first report. Of many equal reports only some have a line."""
     found: dict[str, dict[int, tuple[re.Match[str], Origin]]] = {}
     for fact in case.about(key):
         match, rank = pattern.fullmatch(str(fact.value)), _rank(fact)
         if match is not None and rank is not None:
             found.setdefault(match["pg"], {}).setdefault(rank, (match, fact.origin))
+    for value, places in case.spread(key).items():
+        match = pattern.fullmatch(str(value))
+        if match is None or places.count <= places.kept:
+            continue
+        ranks = found.setdefault(match["pg"], {})
+        for rank in places.ranks:
+            ranks.setdefault(rank, (match, Origin(places.first.origin.kind, rank=rank)))
     return found
 
 
@@ -74,6 +84,12 @@ def _who_reported(case: CaseFile, reported: dict[int, Origin]) -> Iterator[Fact]
     silent = set(range(max([world, *likely]))) - ranks
     if silent and len(silent) < len(ranks):
         yield Fact("watchdog.silent_ranks", ",".join(map(str, sorted(silent))), origin)
+    if len(silent) <= _ODD and len(ranks) >= _TOGETHER:
+        for rank in sorted(silent):
+            where = Origin("derived", rank=rank)
+            yield Fact(
+                "odd.watchdog", f"reported no timeout; {len(ranks)} others did", where, Subject("rank", str(rank))
+            )
     if silent == {0}:
         yield Fact("watchdog.rank0_silent", True, origin, Subject("rank", "0"))
 
@@ -87,6 +103,18 @@ def _agreement(works: dict[int, tuple[re.Match[str], Origin]]) -> Iterator[Fact]
         yield Fact("watchdog.ops_differ", True, origin)
     numbers: Numbers = {rank: (int(m["seq"]), o) for rank, (m, o) in works.items() if m["seq"] != "?"}
     yield from _behind(numbers, "watchdog.behind_seq")
+    yield from _alone({rank: (f"at {n}", o) for rank, (n, o) in numbers.items()})
+    yield from _alone({rank: (f"in {m['op']}({m['size']})", o) for rank, (m, o) in works.items()})
+
+
+def _alone(stands: dict[int, tuple[str, Origin]]) -> Iterator[Fact]:
+    """The one or two ranks that timed out elsewhere than all others."""
+    common, together = Counter(where for where, _ in stands.values()).most_common(1)[0] if stands else ("", 0)
+    odd = sorted(rank for rank, (where, _) in stands.items() if where != common)
+    if together >= _TOGETHER and len(odd) <= _ODD:
+        for rank in odd:
+            where, origin = stands[rank]
+            yield _fact("odd.watchdog", f"timed out {where}; {together} others {common}", origin, rank)
 
 
 def _behind(numbers: Numbers, key: str) -> Iterator[Fact]:

@@ -19,6 +19,7 @@ _SLOW = {
     "checkpoint.seconds": 60.0,
     "work.spread": 1.5,
     "step.skew": 1.4,
+    "rank.slow_steps": 1.2,
 }
 
 

@@ -53,6 +53,7 @@ class Chunker:
         self._head: bytearray | None = bytearray()
         self._decoder: codecs.IncrementalDecoder | None = None
         self._eight_bit = True
+        self._utf8 = False
         self._carry = ""
         self._byte_order_mark = 0
         self._whole = True
@@ -88,14 +89,61 @@ class Chunker:
         self._head = bytearray(head)
         self._byte_order_mark = len(head) - len(self._begin())
 
-    def skimmed(self, line: int, part: bytes) -> Iterator[Document]:
-        """Whole lines from this line of the text on; 0: what follows the last part."""
-        if line:
-            self.record.lines += line - self._next
-            self._next = line
-        if self._byte_order_mark:
-            part, self._byte_order_mark = part[self._byte_order_mark :], 0
-        yield from self._decode(part, final=False)
+    def begin_plain(self) -> None:
+        """The same for a text that is known to be of plain lines in UTF-8."""
+        self._head = None
+        self._whole = False
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it was settled that the text is of plain lines in UTF-8."""
+        return self._json is None and self._utf8 and not self._returns_are_lines and self._longest == LONGEST
+
+    def skimmed(self, parts: list[tuple[int, bytes]]) -> Iterator[Document]:
+        """Parts of the text, each of whole lines from a line of the text on; 0: what follows the last part."""
+        raw = b"".join([part for _, part in parts])
+        if len(parts) == 1 or b"\r" in raw or b"\x00" in raw or self._json is not None or self._carry or self._skipping:
+            for line, part in parts:
+                if line:
+                    self.record.lines += line - self._next
+                    self._next = line
+                yield from self._decode(part[self._mark() :], final=False)
+            return
+        yield from self._together(raw[self._mark() :], parts)
+
+    def _mark(self) -> int:
+        """Bytes of the byte order mark, the first time."""
+        mark, self._byte_order_mark = self._byte_order_mark, 0
+        return mark
+
+    def _together(self, raw: bytes, parts: list[tuple[int, bytes]]) -> Iterator[Document]:
+        """The same for all of them at once, where no line needs a treatment of its own."""
+        assert self._decoder is not None
+        first = parts[0][0] or self._next
+        shifts: Shifts = []
+        index, number = 0, first
+        for line, part in parts:
+            line = line or number
+            if line != number:
+                shifts.append((index, line - first))
+            lines = part.count(b"\n")
+            index, number = index + lines, line + lines
+        text = self._decoder.decode(raw, False)
+        ended = text.endswith("\n")
+        text = clean(text[:-1] if ended else text)
+        if text.count("\n") != index - ended or _has_longer(text, self._longest):
+            for line, part in parts:
+                if line:
+                    self.record.lines += line - self._next
+                    self._next = line
+                yield from self._decode(part, final=False)
+            return
+        self.record.lines += first - self._next
+        self._next = first
+        if self._doc.parts and self._doc.size + len(text) > self.chunk:
+            yield self._emit()
+        self._append(self._redact(text), number - first + (not ended), shifts, {})
 
     def ends_at(self, line: int) -> None:
         """Where a text ends of which the last lines were left out."""
@@ -140,6 +188,7 @@ class Chunker:
         if found.note:
             self.record.notes.append(found.note)
         self._decoder = decoder(found)
+        self._utf8 = found.name in ("utf-8", "ascii")
         self._eight_bit = not found.name.startswith(("utf-16", "utf-32"))
         self._shape(head[found.skip : HEAD], found)
         return head[found.skip :]

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, overload
 
 from assistant.facts import Origin, OriginKind
-from assistant.intake.names import host_of_name, rank_of_name
+from assistant.intake.names import counts_on_node, host_of_name, rank_of_name
 from assistant.intake.nccl_ranks import Process, process_of, ranks_of
 from assistant.intake.prefix import Splitter
 
@@ -121,13 +121,22 @@ class Document:
         if found is None:
             raw = self.lines[index]
             prefix = self.marks.split(raw)
-            rank = prefix.rank if prefix.rank is not None else self.rank
+            rank = prefix.rank if prefix.rank is not None else self.own_rank
             if rank is None and self.processes:
                 process = process_of(raw)
                 rank = self.processes.get(process) if process else None
             found = Line(self.number(index), prefix.message, raw, prefix.host or self.host, rank, prefix.time)
             self._lines[index] = found
         return found
+
+    @cached_property
+    def own_rank(self) -> int | None:
+        """The rank by the name of the file; where that may count on its node only, by NCCL's lines of its only process."""
+        if self.rank is not None and counts_on_node(self.name):
+            ranks = set(self.processes.values())
+            if len(ranks) == 1:
+                return ranks.pop()
+        return self.rank
 
     @cached_property
     def processes(self) -> dict[Process, int]:

@@ -12,7 +12,7 @@ from assistant.intake.decode import HEAD, Binary, detect
 from assistant.intake.document import Document
 from assistant.intake.jsonlines import looks_like
 from assistant.intake.packed import TooMuch, damage
-from assistant.intake.skim import Batch, Skimmer
+from assistant.intake.skim import Batch, Part, Skimmer, shape
 
 BLOCK = 4 << 20
 #: Bytes from which encoding and form of a large text are told.
@@ -26,10 +26,15 @@ def read_text(record: Input, stream: Any, batch: Batch | None) -> Iterator[Docum
     blocks = _Blocks(record, stream)
     first = blocks.ahead(max(HEAD, batch.most_whole) if batch is not None else 0)
     skimmer = None
+    parts: list[Part] = []
     if batch is not None and (blocks.more or not batch.reads_whole(record.path, sum(map(len, first)))):
-        head = b"".join(first)[:HEAD]
-        if _skimmable(head):
-            chunker.begin(head[:_FORM])
+        head = _head(first)
+        if batch.is_plain(record.path) and head.isascii() and b"\x00" not in head and head[:1] not in b"{[":
+            chunker.begin_plain()
+            skimmer = Skimmer(batch, record.path)
+        elif _skimmable(head):
+            chunker.begin(head)
+            batch.plain[shape(record.path)] += chunker.is_plain
             skimmer = Skimmer(batch, record.path)
     for block in blocks.all(first):
         if skimmer is None:
@@ -38,11 +43,14 @@ def read_text(record: Input, stream: Any, batch: Batch | None) -> Iterator[Docum
                 break
             continue
         record.bytes += len(block)
-        for line, part in skimmer.feed(block):
-            yield from chunker.skimmed(line, part)
+        parts += skimmer.feed(block)
+        if sum(len(part) for _, part in parts) > BLOCK:
+            yield from chunker.skimmed(parts)
+            parts = []
     if skimmer is not None:
-        for line, part in skimmer.finish():
-            yield from chunker.skimmed(line, part)
+        parts += skimmer.finish()
+        if parts:
+            yield from chunker.skimmed(parts)
         chunker.ends_at(skimmer.line)
     yield from chunker.finish()
     if skimmer is not None and skimmer.left_out:
@@ -50,6 +58,13 @@ def read_text(record: Input, stream: Any, batch: Batch | None) -> Iterator[Docum
         record.dropped = dict(skimmer.dropped)
     if blocks.stopped is not None:
         raise blocks.stopped
+
+
+def _head(blocks: list[bytes]) -> bytes:
+    head = b""
+    for block in blocks:
+        head += block[: _FORM - len(head)]
+    return head
 
 
 class _Blocks:
@@ -93,7 +108,6 @@ class _Blocks:
 
 def _skimmable(head: bytes) -> bool:
     """Whether lines of this text can be told apart before it is decoded, and mean something one by one."""
-    head = head[:_FORM]
     found = detect(head)
     if isinstance(found, Binary) or found.name.startswith(("utf-16", "utf-32")) or b"\x00" in head:
         return False

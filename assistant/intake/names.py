@@ -22,6 +22,7 @@ _AHEAD = re.compile(
 )
 #: Where bundles keep what was collected on a host.
 _CAPTURE = re.compile(r"(?:^|/)captures/([^/]+)/[^/]+")
+_RANK_END = re.compile(r"(?<=\w)[-_](?:global_?)?rank[-_]?\d+$", re.IGNORECASE)
 _RANK_WORD = re.compile(r"^(?:global)?rank[-_.]?\d", re.IGNORECASE)
 
 
@@ -44,6 +45,11 @@ def rank_of_name(name: str) -> int | None:
     return int(found[1]) if found else None
 
 
+def counts_on_node(name: str) -> bool:
+    """Whether the rank in the name may be that on its node only: torchrun names the folders of its logs so."""
+    return _ELASTIC.search(name.replace("\\", "/")) is not None
+
+
 def host_of_name(name: str) -> str | None:
     """The host that the file or its folder is named after.
 
@@ -62,7 +68,7 @@ def _host_of_part(stem: str) -> str | None:
     if found and all(int(part) < 256 for part in found[1].split(".")):
         return found[1]
     for token in re.split(r"[._ @=]+", _JOIN.sub(r"\1~\2", stem)):
-        token = _AHEAD.sub("", token.replace("~", "_"))
+        token = _RANK_END.sub("", _AHEAD.sub("", token.replace("~", "_")))
         if _HOST.fullmatch(token) and not _RANK_WORD.match(token):
             return token
     return None

@@ -22,7 +22,7 @@ from knowledge.load import Knowledge, read_cache, write_cache
 #: Bytes of a text from which Hyperscan tells all matches of a pattern rather than the first.
 LARGE = 1 << 20
 #: Raised whenever the stored form or the choice of literals changes.
-FORMAT = 8
+FORMAT = 9
 
 _hs: Any
 try:
@@ -34,7 +34,7 @@ except ImportError:
 SHORTEST = 3
 TELLING = 7
 #: Literals that stand in nearly every line of a source.
-COMMON = frozenset(("NCCL INFO", "NCCL INFO ", "NCCL WARN", "NCCL WARN ", "ProcessGroupNCCL", "ProcessGroup"))
+COMMON = frozenset(("NCCL INFO", "NCCL INFO "))
 #: Characters from which a parser's trigger is taken to be particular to its source.
 PARTICULAR = 8
 
@@ -70,8 +70,6 @@ class Needle:
     """Whether occurrences that are not kept are counted: the evidence says how often."""
     pattern: str = ""
     """A regular expression to search for in place of the text, which is then only a name."""
-    skims: bool = False
-    """Whether large inputs are searched for the pattern too: its literals are too common."""
     raw: bytes = b""
     _compiled: re.Pattern[bytes] | None = None
 
@@ -104,14 +102,14 @@ class Needles:
     def once(self, tired: Collection[int] = ()) -> Any:
         """A Hyperscan database that reports each needle once a scan, ids are indices of `needles`; None without Hyperscan.
 
-        Needles that are patterns are mostly searched for by their literals, those whose index is in `tired` not at all."""
-        chosen = [(i, True) for i, n in enumerate(self.needles) if i not in tired and (n.skims or not n.pattern)]
-        return self._database(chosen, stored=not tired)
+        Needles that are patterns are searched for by their literals, those whose index is in `tired` not at all."""
+        chosen = [(i, True) for i, n in enumerate(self.needles) if i not in tired and not n.pattern]
+        return self._database(chosen, "" if tired else "once")
 
     def exact(self, tired: Collection[int]) -> Any:
-        """A database that reports every occurrence of every literal (and each pattern once) but those of `tired`."""
-        chosen = [(i, bool(n.pattern)) for i, n in enumerate(self.needles) if i not in tired and (n.skims or not n.pattern)]
-        return self._database(chosen, stored=False)
+        """A database that reports every occurrence of every literal but those of `tired`."""
+        chosen = [(i, False) for i, n in enumerate(self.needles) if i not in tired and not n.pattern]
+        return self._database(chosen)
 
     def everywhere(self, tired: Collection[int] = ()) -> Searched:
         """What finds the needles in a text of which every line counts; `tired` are numbers of patterns that nobody asks for."""
@@ -127,13 +125,13 @@ class Needles:
         return Searched(
             self.needles,
             frozenset(tired),
-            self._database(literals, stored=not tired),
-            self._database(patterns, stored=True),
-            self._database([(index, True) for index, _ in patterns], stored=True),
+            self._database(literals, "" if tired else "everywhere"),
+            self._database(patterns, "patterns"),
+            self._database([(index, True) for index, _ in patterns], "patterns_once"),
         )
 
-    def _database(self, chosen: list[tuple[int, bool]], *, stored: bool) -> Any:
-        """Of (needle, whether it is reported once a scan)."""
+    def _database(self, chosen: list[tuple[int, bool]], kind: str = "") -> Any:
+        """Of (needle, whether it is reported once a scan); kept in the cache under the name of its kind."""
         if _hs is None or not chosen:
             return None
         needles = [self.needles[i] for i, _ in chosen]
@@ -145,9 +143,9 @@ class Needles:
             for n, (_, single) in zip(needles, chosen, strict=True)
         ]
         name = ""
-        if stored:
+        if kind:
             parts = [_hs.__version__, *(f"{f} {e!r}" for f, e in zip(flags, expressions, strict=True))]
-            name = f"needles-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:24]}.db"
+            name = f"{kind}-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:24]}.db"
             database = _stored(name)
             if database is not None:
                 return database
@@ -225,7 +223,7 @@ def needles_of(
     if raw is not None:
         try:
             stored = json.loads(raw)
-            return Needles([Needle(n[0], n[1], Weight(n[2]), *n[3:9]) for n in stored[0]], stored[1])
+            return Needles([Needle(n[0], n[1], Weight(n[2]), *n[3:8]) for n in stored[0]], stored[1])
         except (ValueError, TypeError, LookupError):  # a damaged cache is made anew
             pass
     found = _Collector(_Literals().of(patterns))
@@ -240,7 +238,7 @@ def needles_of(
                 found.starts(module, text)
     needles = Needles(list(found.needles.values()), found.bare)
     rows = [
-        [n.text, n.caseless, int(n.weight), n.patterns, n.parsers, n.context, n.counted, n.pattern, n.skims]
+        [n.text, n.caseless, int(n.weight), n.patterns, n.parsers, n.context, n.counted, n.pattern]
         for n in needles.needles
     ]
     write_cache(name, json.dumps([rows, needles.bare]).encode())
@@ -266,8 +264,8 @@ class _Collector:
         if compiles:
             needle = self.needles[pattern, False] = Needle(pattern, pattern=pattern)
             self._asks(needle, number, signature)
-            needle.skims = not COMMON.isdisjoint(options)
-            for text in () if needle.skims else _shortest(options):
+            # Lines that hold nothing but a common literal are not looked for in large inputs.
+            for text in () if not COMMON.isdisjoint(options) else _shortest(options):
                 skimmed = self._needle(text, caseless)
                 if signature is not None and signature.get("causes"):
                     skimmed.weight = max(skimmed.weight, Weight.FULL)

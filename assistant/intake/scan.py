@@ -19,6 +19,8 @@ from knowledge.load import Knowledge
 
 CONFIRMED = 2000
 """Lines of one signature that are confirmed; after so many its literal is taken for the whole."""
+FEW = 12
+"""Lines of a pattern that is no evidence by itself after which further ones tell nothing new."""
 ENOUGH = 200
 """The same for the pattern of a rule, which asks only whether it occurs, and for a message that speaks for no cause."""
 
@@ -99,7 +101,7 @@ class Scanner:
         return {
             number
             for number, name in enumerate(self.ids)
-            if self._confirmed[number] == ENOUGH and (hit := hits.get(name)) is not None and len(hit.samples) >= SAMPLES
+            if self._confirmed[number] == ENOUGH and (hit := hits.get(name)) is not None and len(hit.samples) >= FEW
         }
 
     def add_counts(self, more: Mapping[int, int], hits: dict[str, Hit]) -> None:

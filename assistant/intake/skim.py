@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from assistant.intake.needles import Needle, Needles, Searched, Weight
+from assistant.intake.needles import Needles, Searched, Weight
 
 #: Bytes of one scan.
 SLICE = 64 << 10
@@ -26,7 +26,7 @@ FIRST = 8
 LATER_HEAD = 1 << 10
 #: Texts of one kind of name in which a parser found nothing although a trigger of its own stands there, after which it is not
 #: asked any more.
-PARTICULAR = 24
+PARTICULAR = 12
 LATER_TAIL = 1 << 10
 #: Bytes before and after a line with a needle that has a context.
 BEFORE = 1 << 10
@@ -76,6 +76,8 @@ class Batch:
     kept: Counter[int] = field(default_factory=Counter)
     whole: int = WHOLE
     """Bytes that may still be read whole."""
+    plain: Counter[str] = field(default_factory=Counter)
+    """Texts that were of plain lines, by the shape of their names."""
     vain: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How often a parser found nothing in texts with names of one shape."""
     fruitful: set[str] = field(default_factory=set)
@@ -106,6 +108,7 @@ class Batch:
             self.needles.everywhere(tired),
             Counter(self.texts),
             whole=0,
+            plain=Counter(self.plain),
             vain=Counter(self.vain),
             fruitful=set(self.fruitful),
             large=self.large,
@@ -120,7 +123,12 @@ class Batch:
 
     def again(self) -> Batch:
         """The same at its beginning: what is read with one of them changes nothing for another."""
-        return replace(self, texts=Counter(self.texts), kept=Counter(self.kept), vain=Counter(self.vain))
+        return replace(self, texts=Counter(self.texts), kept=Counter(self.kept), vain=Counter(self.vain), plain=Counter(self.plain))
+
+    def is_plain(self, name: str) -> bool:
+        """Whether texts of this kind of name have been of plain lines so far."""
+        kind = shape(name)
+        return self.plain[kind] >= FIRST
 
     def worth_asking(self, name: str, asked: dict[str, bool]) -> list[str]:
         """The parsers of these that may find something in another text of this kind of name."""
@@ -147,9 +155,23 @@ class Batch:
         return True
 
 
+@dataclass(slots=True)
+class _Quota:
+    """How many lines of a text are still kept for one needle."""
+
+    most: int
+    share: float
+    before: int
+    after: int
+    counted: bool
+    kept: int = 0
+    taken: int = 0
+    """Bytes kept so far."""
+
+
 @dataclass
 class Skimmer:
-    """State of one text. `line` is the number of the first line that `feed` will see."""
+    """State of one text. `line` is the number of the next line of the text."""
 
     batch: Batch
     name: str = ""
@@ -158,8 +180,7 @@ class Skimmer:
     """Occurrences of needles (by index) that were counted and not kept."""
     left_out: int = 0
     """Lines that were not kept."""
-    _kept: Counter[int] = field(default_factory=Counter)
-    _bytes: Counter[int] = field(default_factory=Counter)
+    _quotas: dict[int, _Quota] = field(default_factory=dict)
     _full: set[int] = field(default_factory=set)
     _seen: int = 0
     _carry: bytes = b""
@@ -179,8 +200,15 @@ class Skimmer:
         if self._passing:
             yield 0, block
             return
-        block = self._carry + block if self._carry else block
         start, size = 0, len(block)
+        if self._carry:
+            # What is left of the last block goes with the first lines of this one, so that the rest need not be copied.
+            start = block.rfind(b"\n", 0, SLICE) + 1 or size
+            carry, self._carry = self._carry + block[:start], b""
+            if carry.endswith(b"\n"):
+                yield from self._slice(carry)
+            else:
+                self._carry = carry
         while size - start >= SLICE:
             end = block.rfind(b"\n", start, start + SLICE) + 1
             if not end:
@@ -189,7 +217,7 @@ class Skimmer:
                     break
             yield from self._slice(block[start:end])
             start = end
-        self._carry = block[start:]
+        self._carry += block[start:]
         if len(self._carry) > LONGEST:
             self._passing = True
             rest, self._carry = self._carry, b""
@@ -203,130 +231,139 @@ class Skimmer:
             number, rest = self._last
             start = rest.rfind(b"\n", 0, max(0, len(rest) - self._tail)) + 1
             yield number + rest.count(b"\n", 0, start), rest[start:]
+        for index, quota in self._quotas.items():
+            self.batch.kept[index] += quota.kept
 
     def _slice(self, text: bytes) -> Iterator[Part]:
-        spans = self._spans(text, self._found(text))
-        first, lines = self.line, text.count(b"\n")
-        self.line += lines
         self._seen += len(text)
-        at, number, kept = 0, first, 0
-        for start, end in spans:
+        number, lines = self.line, text.count(b"\n")
+        self.line += lines
+        at = kept = 0
+        for start, end in self._spans(text):
             number += text.count(b"\n", at, start)
-            yield number, text[start:end]
-            inside = text.count(b"\n", start, end)
+            part = text[start:end]
+            yield number, part
+            inside = part.count(b"\n")
             number += inside
             kept += inside
             at = end
         self.left_out += lines - kept
         self._last = (number, text[at:]) if at < len(text) else None
 
-    def _found(self, text: bytes) -> Iterable[tuple[int, Iterator[int] | None]]:
-        """Needles in a slice, each with the ends of its occurrences where they are known."""
-        ends: dict[int, list[int]] = {}
-        room = MANY
-
-        def seen(index: int, start: int, end: int, flags: int, context: Any) -> bool:
-            nonlocal room
-            room -= 1
-            known = ends.get(index)
-            if known is None:
-                ends[index] = [end]
-            else:
-                known.append(end)
-            return room <= 0
-
-        if self.batch.exact is not None:
-            try:
-                self.batch.exact.scan(text, match_event_handler=seen)
-            except Exception:  # the scan was ended by us: there is too much of everything
-                pass
-            if room > 0:
-                return [(index, iter(found)) for index, found in ends.items()]
-        once: list[int] = []
-        self.batch.database.scan(text, match_event_handler=lambda i, s, e, f, c: once.append(i))
-        return [(index, None) for index in once]
-
-    def _spans(self, text: bytes, found: Iterable[tuple[int, Iterator[int] | None]]) -> list[tuple[int, int]]:
+    def _spans(self, text: bytes) -> list[tuple[int, int]]:
         """What is kept of a slice: (start, end) at line ends, in order, not touching each other."""
         raw: list[tuple[int, int]] = []
         size = len(text)
         if self._until:
             raw.append((0, min(self._until, size)))
             self._until = max(0, self._until - size)
-        lower: bytes | None = None
-        for index, ends in found:
-            if index in self._full:
-                needle = self.batch.needles.needles[index]
-                if needle.counted:
-                    self.dropped[index] += needle.count(text)
-                continue
-            needle = self.batch.needles.needles[index]
-            if needle.caseless and lower is None and ends is None:
-                lower = text.lower()
-            self._lines_of(index, needle, lower if needle.caseless and lower is not None else text, raw, ends)
+        hits = self._hits(text) if self.batch.exact is not None else None
+        if hits is None:
+            self._by_needle(text, raw)
+        else:
+            self._in_order(text, hits, raw)
         if not raw:
             return []
         raw.sort()
         spans: list[tuple[int, int]] = []
+        last = 0
         for start, end in raw:
-            start = text.rfind(b"\n", 0, start) + 1 if start > 0 else 0
-            if spans and start <= spans[-1][1]:
-                start = spans[-1][1]
-            if end < size:
-                end = text.find(b"\n", end - 1 if end else 0) + 1 or size
-            if end <= start:
+            if end <= last:
                 continue
-            if spans and start == spans[-1][1]:
+            start = last if start <= last else text.rfind(b"\n", 0, start) + 1
+            if end < size and text[end - 1] != 10:
+                end = text.find(b"\n", end) + 1 or size
+            if spans and start <= last:
                 spans[-1] = (spans[-1][0], end)
             else:
                 spans.append((start, end))
+            last = end
         return spans
 
-    def _lines_of(
-        self,
-        index: int,
-        needle: Needle,
-        text: bytes,
-        spans: list[tuple[int, int]],
-        ends: Iterator[int] | None,
-    ) -> None:
-        """Adds the lines with this needle to `spans`, as far as they are still wanted."""
-        batch, weight = self.batch, needle.weight
-        most = (REST if batch.kept[index] >= BATCH[weight] else TEXT)[weight]
-        share = SHARE[weight] * (self._seen + len(text))
-        before, after = (BEFORE, AFTER) if needle.context else (0, 0)
-        kept, taken, at, size = self._kept[index], self._bytes[index], 0, len(text)
-        had = kept
-        literal = b"" if needle.pattern else needle.raw
-        if not literal:
-            ends = None
-        while True:
-            if ends is not None:
-                end = next((e for e in ends if e > at), -1)
-                start = end - len(literal)
-            elif literal:
-                start = text.find(literal, at)
-                end = start + len(literal)
+    def _hits(self, text: bytes) -> list[tuple[int, int]] | None:
+        """(end, needle) of all that stands in a slice, in order; None where it is too much of everything."""
+        hits: list[tuple[int, int]] = []
+        add = hits.append
+
+        def seen(index: int, start: int, end: int, flags: int, context: Any) -> bool:
+            add((end, index))
+            return len(hits) > MANY
+
+        try:
+            self.batch.exact.scan(text, match_event_handler=seen)
+        except Exception:  # Hyperscan's word for a scan that was ended by `seen`
+            return None
+        if len(hits) > MANY:
+            return None
+        hits.sort()
+        return hits
+
+    def _in_order(self, text: bytes, hits: list[tuple[int, int]], spans: list[tuple[int, int]]) -> None:
+        full, quotas, size = self._full, self._quotas, len(text)
+        first = last = 0
+        here: set[int] = set()
+        for end, index in hits:
+            quota = quotas.get(index) or self._quota(index)
+            if index in full or not self._wants(index, quota):
+                if quota.counted:
+                    self.dropped[index] += 1
+                continue
+            if end > last:
+                first, last = text.rfind(b"\n", 0, end - 1) + 1, text.find(b"\n", end - 1) + 1 or size
+                here.clear()
+            if index not in here:
+                here.add(index)
+                self._keep(quota, first, last, size, spans)
+
+    def _by_needle(self, text: bytes, spans: list[tuple[int, int]]) -> None:
+        found: list[int] = []
+        self.batch.database.scan(text, match_event_handler=lambda i, s, e, f, c: found.append(i))
+        needles, size = self.batch.needles.needles, len(text)
+        lower: bytes | None = None
+        for index in found:
+            quota = self._quotas.get(index) or self._quota(index)
+            needle = needles[index]
+            searched = text
+            if needle.caseless:
+                lower = searched = text.lower() if lower is None else lower
+            at = 0
+            while index not in self._full:
+                start, end = needle.find(searched, at)
+                if start < 0:
+                    break
+                if not self._wants(index, quota):
+                    at = start
+                    break
+                at = text.find(b"\n", end - 1) + 1 or size
+                self._keep(quota, text.rfind(b"\n", 0, end - 1) + 1, at, size, spans)
             else:
-                start, end = needle.find(text, at)
-            if start < 0:
-                break
-            if kept >= most and taken >= share:
-                if not SHARE[weight]:
-                    self._full.add(index)
-                if needle.counted:
-                    self.dropped[index] += needle.count(text, start)
-                break
-            end = text.find(b"\n", end) + 1 or size
-            begin, stop = start - before, end + after
-            if stop > size:
-                self._until = max(self._until, stop - size)
-                stop = size
-            spans.append((begin if begin > 0 else 0, stop))
-            kept += 1
-            taken += stop - begin
-            if end >= size:
-                break
-            at = end
-        self._kept[index], self._bytes[index] = kept, taken
-        batch.kept[index] += kept - had
+                start = 0
+            if quota.counted and start >= 0:
+                self.dropped[index] += needle.count(searched, at)
+
+    def _quota(self, index: int) -> _Quota:
+        needle = self.batch.needles.needles[index]
+        weight = needle.weight
+        most = (REST if self.batch.kept[index] >= BATCH[weight] else TEXT)[weight]
+        before, after = (BEFORE, AFTER) if needle.context else (0, 0)
+        quota = self._quotas[index] = _Quota(most, SHARE[weight], before, after, needle.counted)
+        return quota
+
+    def _wants(self, index: int, quota: _Quota) -> bool:
+        """Whether a further line is kept for this needle."""
+        if quota.kept < quota.most:
+            return True
+        if quota.share and quota.taken < quota.share * self._seen:
+            return True
+        if not quota.share:
+            self._full.add(index)
+        return False
+
+    def _keep(self, quota: _Quota, first: int, last: int, size: int, spans: list[tuple[int, int]]) -> None:
+        start, stop = max(0, first - quota.before), last + quota.after
+        if stop > size:
+            self._until = max(self._until, stop - size)
+            stop = size
+        spans.append((start, stop))
+        quota.kept += 1
+        quota.taken += stop - start

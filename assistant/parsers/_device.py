@@ -14,7 +14,7 @@ def _headings() -> tuple[re.Pattern[str], ...]:
     return (
         re.compile(r"^\[?(?:\([^)]*\) ?)?[\w.-]+@(?P<host>[A-Za-z][\w-]*)[^$#>]{0,80}[$#>]"),
         re.compile(
-            r"^(?:={2,}|-{2,}|#+|\*+)\s*(?:host|node)?\s*:?\s*(?P<host>[A-Za-z][\w-]*\d[\w-]*)\s*:?\s*(?:[=\-#*]{2,})?$"
+            r"^(?:={2,}|-{2,}|#+|\*+)\s*(?:(?:host|node)\s*)?(?::\s*)?(?P<host>[A-Za-z][\w-]*\d[\w-]*)\s*(?::\s*)?(?:[=\-#*]{2,})?$"
         ),
         re.compile(r"^(?:host|node|hostname)\s*[:=]\s*(?P<host>[A-Za-z][\w-]*\d[\w-]*)\s*$", re.IGNORECASE),
     )

@@ -9,7 +9,11 @@ from assistant.intake.document import Document
 
 def lines_with(document: Document, literals: Sequence[str]) -> list[int]:
     """Indices of the lines that hold one of the literals, in their order."""
-    text = document.text
+    return indices_of(document.text, literals)
+
+
+def indices_of(text: str, literals: Sequence[str]) -> list[int]:
+    """The same for a text without a document."""
     starts: set[int] = set()
     for literal in literals:
         at = text.find(literal)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
-from assistant.facts import JOB, Fact, Origin, OriginKind, Subject, Value
+from assistant.facts import JOB, Fact, OriginKind, Subject, Value
 from assistant.intake.document import Document
 
 

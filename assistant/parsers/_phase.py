@@ -74,7 +74,7 @@ def last_phase(document: Document, before: int) -> Iterator[Fact]:
         message = document.messages[index][:2000]
         if index == before:
             message = message.partition("[E ")[0].partition("[rank")[0].partition("Watchdog caught")[0]
-        elif "Watchdog" in message or "ProcessGroup" in message:
+        elif "Watchdog" in message or "ProcessGroup" in message or " NCCL INFO " in message:
             continue
         phase = phase_of(message)
         if phase is not None:

@@ -16,7 +16,7 @@ from assistant.intake.document import Document
 @cache
 def _heading() -> re.Pattern[str]:
     return re.compile(
-        r"^\s*(?:={2,}|-{2,}|#{1,4}|\*{2,}|>{2,})\s*(?:host|node|on)?[: ]*(?P<host>[A-Za-z][\w.-]*\d[\w.-]*|head|master|worker)\s*:?\s*(?:={2,}|-{2,}|#+|\*{2,}|<{2,})?\s*$"
+        r"^\s*(?:={2,}|-{2,}|#{1,4}|\*{2,}|>{2,})[\s:]*(?:(?:host|node|on)[: ]*)?(?P<host>[A-Za-z][\w.-]*\d[\w.-]*|head|master|worker)\s*(?::\s*)?(?:(?:={2,}|-{2,}|#+|\*{2,}|<{2,})\s*)?$"
     )
 
 

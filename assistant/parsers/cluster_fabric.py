@@ -31,7 +31,11 @@ TRIGGERS = (
     "nvidia.com/roce",
     "nvidia.com/hostdev",
     "#SBATCH",
-    "NCCL_",
+    "export NCCL_",
+    "-x NCCL_",
+    "name: NCCL_",
+    "- NCCL_",
+    "\nNCCL_",
 )
 VERSIONS = "instance types of AWS, Azure, Google Cloud, OCI; device plugins of AWS, NVIDIA and Mellanox"
 
@@ -48,6 +52,8 @@ _TYPES = (
     (r"VM\.GPU[\w.]*", "tcp"),
 )
 
+#: Of these one stands in every name of an instance type.
+_TYPE_WORDS = ("xlarge", ".metal", "trn", "Standard_N", "gpu-", "a4x-", "-standard-", "M.GPU")
 _CONFIG = re.compile(r"^\s*#SBATCH|^apiVersion:|^#!|^services:|^\s*export \w+=|^\w+=\S*$", re.MULTILINE)
 
 
@@ -87,12 +93,12 @@ def parse(document: Document) -> Iterable[Fact]:
 
 def _line(line: str) -> Iterable[tuple[str, str | int]]:
     comment = line.lstrip().startswith("#") and not line.lstrip().startswith(("#SBATCH", "#!"))
-    found = _type().search(line)
+    found = _type().search(line) if any(word in line for word in _TYPE_WORDS) else None
     if found is not None and "NCCL INFO" not in line:
         number = next(int(name[1:]) for name, text in found.groupdict().items() if text)
         yield "setup.instance", found[0]
         yield "setup.fabric_hint", _TYPES[number][1]
-    for resource in () if comment else _RESOURCE.finditer(line):
+    for resource in () if comment or "/" not in line else _RESOURCE.finditer(line):
         kind = _of_resource(resource["name"])
         if kind:
             yield "setup.fabric_hint", kind

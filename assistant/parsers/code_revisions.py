@@ -36,22 +36,21 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 
 
 def parse(document: Document) -> Iterable[Fact]:
-    sections = section_hosts(document)
     patterns = _patterns()
     listing = False
     for index, raw in enumerate(document.lines):
         if len(raw) > 1000:
             continue
-        if patterns["command"].search(raw):
+        if "git" in raw and patterns["command"].search(raw):
             listing = True
             continue
         for kind, key in (("digest", "image.digest"), ("sum", "file.checksum"), ("revision", "code.revision")):
             if kind == "revision" and not listing:
                 continue
-            found = patterns[kind].match(raw)
+            found = patterns[kind].match(raw) if kind != "digest" or "@sha256:" in raw else None
             if not found:
                 continue
-            host = found["host"] or document.line(index).host or sections[index]
+            host = found["host"] or document.line(index).host or section_hosts(document)[index]
             name = found["image"] if kind == "digest" else found["path"] if kind == "sum" else "HEAD"
             if host is not None:
                 yield Fact(
@@ -62,5 +61,5 @@ def parse(document: Document) -> Iterable[Fact]:
                 )
             break
         else:
-            if raw.lstrip()[:1] == "$":
+            if listing and raw.lstrip()[:1] == "$":
                 listing = False

@@ -19,6 +19,7 @@ from statistics import median
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 
 NAME = "communication summary"
 TRIGGERS = (
@@ -57,7 +58,8 @@ def parse(document: Document) -> Iterable[Fact]:
 
 def _nsys(document: Document) -> Iterator[Fact]:
     share, first, small = 0.0, None, False
-    for index, line in enumerate(document.messages):
+    for index in lines_with(document, ("ncclKernel", "ncclDevKernel")):
+        line = document.messages[index]
         found = _NSYS.match(line)
         if found is None:
             continue
@@ -76,7 +78,7 @@ def _nsys(document: Document) -> Iterator[Fact]:
 
 def _sizes(document: Document) -> Iterator[Fact]:
     """DeepSpeed's table: whether most of the time goes into many messages below a megabyte."""
-    head = next((i for i, line in enumerate(document.messages) if "Message Size" in line and "Count" in line), None)
+    head = next((i for i in lines_with(document, ("Message Size",)) if "Count" in document.lines[i]), None)
     if head is None:
         return
     small = whole = 0.0
@@ -97,9 +99,8 @@ def _timers(document: Document) -> Iterator[Fact]:
     """One-line timers: time of the gradient exchange over that of the step."""
     shares: list[float] = []
     where = 0
-    for index, line in enumerate(document.messages):
-        if "time (ms)" not in line:
-            continue
+    for index in lines_with(document, ("time (ms)",)):
+        line = document.messages[index]
         timers = {m["name"]: float(m["ms"]) for m in _TIMER.finditer(line)}
         if "bwd_allreduce_microstep" in timers:
             exchange, whole = (
@@ -119,7 +120,8 @@ def _timers(document: Document) -> Iterator[Fact]:
 
 
 def _overlap(document: Document) -> Iterator[Fact]:
-    for head, line in enumerate(document.messages):
+    for head in lines_with(document, ("comm_overlap_pctg",)):
+        line = document.messages[head]
         columns = line.replace(",", " ").split()
         column = next((i for i, c in enumerate(columns) if c.endswith("comm_overlap_pctg")), None)
         if column is None:

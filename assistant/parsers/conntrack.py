@@ -12,24 +12,32 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from assistant.facts import Fact
+from assistant.facts import Fact, Value
 from assistant.intake.document import Document
 from assistant.parsers._device import host_subject, hosts_by_line
+from assistant.parsers._lines import lines_with, with_next
 
 NAME = "connection tracking"
 TRIGGERS = ("nf_conntrack_count", "insert_failed=", "ListenOverflows", "listen queue of a socket overflowed")
 VERSIONS = "Linux 3.10 to 6.12: /proc/sys/net/netfilter, conntrack -S, nstat"
 
+_NAMED = re.compile(r"nf_conntrack_(count|max)\b")
+_VALUE = re.compile(r"^\S*nf_conntrack_(?P<name>count|max)\s*[:=]\s*(?P<n>\d+)$")
+_DROPPED = re.compile(r"\binsert_failed=(?P<n>\d+) drop=(?P<d>\d+)")
+_OVERFLOWS = re.compile(
+    r"^TcpExtListenOverflows\s+(?P<a>\d+)|^(?P<b>\d+) times the listen queue of a socket overflowed"
+)
+
 
 def parse(document: Document) -> Iterable[Fact]:
-    hosts = hosts_by_line(document)
     asked: list[str] = []
     found: dict[str, int] = {}
-    for index, text in enumerate(document.lines):
-        line = text.strip()
-        origin, subject = document.origin(index, "tool"), host_subject(hosts[index])
-        named = re.findall(r"nf_conntrack_(count|max)\b", line)
-        value = re.match(r"^\S*nf_conntrack_(?P<name>count|max)\s*[:=]\s*(?P<n>\d+)$", line)
+    asking = ("nf_conntrack_",)
+    indices = lines_with(document, (*asking, "insert_failed=", "ListenOverflows", "listen queue of a socket"))
+    for index in with_next(document, indices, asking):
+        line = document.lines[index].strip()
+        named = _NAMED.findall(line)
+        value = _VALUE.match(line)
         if value:
             found[value["name"]] = int(value["n"])
         elif named:
@@ -37,13 +45,15 @@ def parse(document: Document) -> Iterable[Fact]:
         elif asked and line.isdecimal():
             found[asked.pop(0)] = int(line)
         if found.get("max") and found.get("count", 0) >= 0.97 * found["max"]:
-            yield Fact("kernel.table_full", "conntrack", origin, subject)
+            yield _fact(document, index, "kernel.table_full", "conntrack")
             found = {}
-        dropped = re.search(r"\binsert_failed=(?P<n>\d+) drop=(?P<d>\d+)", line)
+        dropped = _DROPPED.search(line)
         if dropped and int(dropped["d"]) > 100:
-            yield Fact("kernel.table_full", "conntrack", origin, subject)
-        overflow = re.match(r"^TcpExtListenOverflows\s+(?P<n>\d+)", line) or re.match(
-            r"^(?P<n>\d+) times the listen queue of a socket overflowed", line
-        )
-        if overflow and int(overflow["n"]) > 0:
-            yield Fact("port.listen_overflows", int(overflow["n"]), origin, subject)
+            yield _fact(document, index, "kernel.table_full", "conntrack")
+        overflow = _OVERFLOWS.match(line)
+        if overflow and (count := int(overflow["a"] or overflow["b"])) > 0:
+            yield _fact(document, index, "port.listen_overflows", count)
+
+
+def _fact(document: Document, index: int, key: str, value: Value) -> Fact:
+    return Fact(key, value, document.origin(index, "tool"), host_subject(hosts_by_line(document)[index]))

@@ -16,10 +16,28 @@ from collections.abc import Iterable
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 
 NAME = "data shards"
-TRIGGERS = (".tar", ".tfrecord", ".parquet", ".arrow", ".mds", ".jsonl", "shards", ".bin", ".lmdb")
-VERSIONS = "listings of ls, brace patterns of WebDataset, names of Hugging Face, TFRecord, MDS, LMDB shards"
+TRIGGERS = (
+    ".tar",
+    ".tfrecord",
+    ".parquet",
+    ".arrow",
+    ".mds",
+    ".json\n",
+    ".jsonl",
+    ".wds",
+    ".recordio",
+    "-of-0",
+    "-of-1",
+    "_shards",
+    "num shards",
+    "number of shards",
+    "Number of shards",
+    "NUM_SHARDS",
+)
+VERSIONS = "listings of ls, brace patterns of WebDataset, names of Hugging Face, TFRecord, MDS, shards"
 
 _SUFFIX = r"(?:tar|tfrecords?|parquet|arrow|mds|jsonl?(?:\.(?:gz|zst))?|wds|recordio)"
 _RANGE = re.compile(rf"\{{(?P<a>\d+)\.\.(?P<b>\d+)\}}[\w.-]*\.{_SUFFIX}\b")
@@ -31,11 +49,31 @@ _STATED = re.compile(r"\b(?:n|num|number of)[_ ]?shards\W{1,4}(?P<n>\d{1,6})\b",
 _LINES = 20_000
 
 
+#: Of these one stands in every line that is read; a folder is named before its files.
+_HINTS = (
+    ".tar",
+    ".tfrecord",
+    ".parquet",
+    ".arrow",
+    ".mds",
+    ".json",
+    ".wds",
+    ".recordio",
+    "-of-",
+    "hards",
+    "HARDS",
+    ":\n",
+)
+
+
 def parse(document: Document) -> Iterable[Fact]:
     listed: dict[str, tuple[set[str], int]] = {}
     folder = ""
     facts: list[Fact] = []
-    for index, line in enumerate(document.messages[:_LINES]):
+    for index in lines_with(document, _HINTS):
+        if index >= _LINES:
+            break
+        line = document.messages[index]
         if len(line) > 1000:
             continue
         head = _FOLDER.match(line)

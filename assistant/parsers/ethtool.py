@@ -76,14 +76,16 @@ def parse(document: Document) -> Iterable[Fact]:
     device, modes = "", ""
     best: dict[tuple[str, str, str | None], tuple[int, float]] = {}
     for index, text in enumerate(document.messages):
-        head = patterns["head"].search(text)
+        if ":" not in text and "base" not in text and "ethtool" not in text:
+            continue
+        head = patterns["head"].search(text) if "ethtool " in text or "Settings for " in text else None
         if head:
             device, modes = head["a"] or head["b"], ""
             continue
         label = patterns["modes"].match(text)
         if label:
             modes = label["who"]
-        for mode in patterns["mode"].finditer(text):
+        for mode in patterns["mode"].finditer(text) if "base" in text else ():
             speed = int(mode["speed"]) / 1000
             key = (modes, device, reader.hosts[index])
             if key not in best or speed > best[key][1]:
@@ -92,7 +94,7 @@ def parse(document: Document) -> Iterable[Fact]:
         if field:
             yield from _field(reader, index, device or "interface", field["key"], field["value"])
             continue
-        stat = patterns["stat"].match(text)
+        stat = patterns["stat"].match(text) if text[:1].isspace() else None
         if stat:
             yield from _stat(reader, index, device or "interface", stat["name"], int(stat["value"]))
     for (label_text, name, _), (line, speed) in best.items():

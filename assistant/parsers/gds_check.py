@@ -11,32 +11,42 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from assistant.facts import Fact
+from assistant.facts import Fact, Value
 from assistant.intake.document import Document
 from assistant.parsers._device import host_subject, hosts_by_line
+from assistant.parsers._lines import lines_with
 
 NAME = "gdscheck, IOMMU groups"
 TRIGGERS = ("ACS enabled for switch", "IOMMU: ", "IOMMU State:", "iommu_groups/")
 VERSIONS = "gdscheck of GPUDirect Storage 1.0 to 1.14, /sys/kernel/iommu_groups"
 
+_STATE = re.compile(
+    r"^IOMMU: (?P<a>enabled|disabled|[Pp]ass-?through)\b|IOMMU State: (?P<b>Enabled|Disabled|Pass-?through)\b"
+)
+_GROUP = re.compile(r"iommu_groups/\d+/type:(?P<type>DMA(?:-FQ)?|identity)$")
+_ASKED = re.compile(r"iommu_groups/\S+/type$")
+_KINDS = {"DMA": "on", "DMA-FQ": "on", "identity": "pt"}
+
 
 def parse(document: Document) -> Iterable[Fact]:
-    hosts = hosts_by_line(document)
-    asked = False
-    for index, text in enumerate(document.lines):
-        line = text.strip()
-        origin, subject = document.origin(index, "tool"), host_subject(hosts[index])
-        if re.search(r"\bACS enabled for switch\b", line):
-            yield Fact("pcie.acs_on", True, origin, subject)
-        state = re.search(
-            r"^IOMMU: (?P<a>enabled|disabled|[Pp]ass-?through)\b|IOMMU State: (?P<b>Enabled|Disabled|Pass-?through)\b",
-            line,
-        )
+    lines = document.lines
+    for index in lines_with(document, ("ACS enabled for switch", "IOMMU", "iommu_groups/")):
+        line = lines[index].strip()
+        if "ACS enabled for switch" in line:
+            yield _fact(document, index, "pcie.acs_on", True)
+        state = _STATE.search(line)
         if state:
             word = (state["a"] or state["b"]).lower()
-            yield Fact("kernel.iommu", {"enabled": "on", "disabled": "off"}.get(word, "pt"), origin, subject)
-        found = re.search(r"iommu_groups/\d+/type:(?P<type>DMA(?:-FQ)?|identity)$", line)
-        kind = found["type"] if found else line if asked and re.fullmatch(r"DMA(?:-FQ)?|identity", line) else None
-        if kind:
-            yield Fact("kernel.iommu", "pt" if kind == "identity" else "on", origin, subject)
-        asked = bool(re.search(r"iommu_groups/\S+/type$", line)) or (asked and kind is not None)
+            yield _fact(document, index, "kernel.iommu", {"enabled": "on", "disabled": "off"}.get(word, "pt"))
+        found = _GROUP.search(line)
+        if found:
+            yield _fact(document, index, "kernel.iommu", _KINDS[found["type"]])
+        if _ASKED.search(line):
+            answer = index + 1
+            while answer < len(lines) and (kind := _KINDS.get(lines[answer].strip())):
+                yield _fact(document, answer, "kernel.iommu", kind)
+                answer += 1
+
+
+def _fact(document: Document, index: int, key: str, value: Value) -> Fact:
+    return Fact(key, value, document.origin(index, "tool"), host_subject(hosts_by_line(document)[index]))

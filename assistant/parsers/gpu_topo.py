@@ -66,7 +66,9 @@ def matrices(document: Document) -> list[Matrix]:
     found: list[Matrix] = []
     current: Matrix | None = None
     for index, text in enumerate(document.lines):
-        line = re.sub(r"\x1b\[[\d;]*m", "", text)
+        if current is None and "GPU0" not in text:
+            continue
+        line = re.sub(r"\x1b\[[\d;]*m", "", text) if "\x1b" in text else text
         words = line.split()
         if not words:
             continue

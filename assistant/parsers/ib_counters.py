@@ -58,6 +58,8 @@ _GROUPS = (
     ("ib.retry_counter", _RETRIES),
 )
 
+_DEVICES = ("mlx4_", "mlx5_", "bnxt_re", "irdma", "rdmap", "efa_", "hfi1_")
+
 
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
@@ -85,19 +87,24 @@ def parse(document: Document) -> Iterable[Fact]:
         if "Errors for " in text and (named := patterns["node"].match(text)):
             node = named["name"]
             continue
-        head = patterns["head"].search(text)
+        head = patterns["head"].search(text) if "ounters: " in text else None
         if head:
             device = f"{head['who']} port {head['port']}"
             continue
         words = text.split()
-        if sum(w.lower() in _KNOWN for w in words) >= 2 and not any(w.isdecimal() for w in words):
+        if (
+            len(words) > 1
+            and not words[1].isdecimal()
+            and sum(w.lower() in _KNOWN for w in words) >= 2
+            and not any(w.isdecimal() for w in words)
+        ):
             heading = words
             continue
         for name, value, where in _counters(text, device, node) or (
             _columns(words, heading, device) if heading else []
         ):
             yield from _fact(reader, index, name, value, where)
-        if "_" in text or "rdmap" in text:
+        if any(word in text for word in _DEVICES):
             named = patterns["device"].search(text)
             device = named["dev"] if named else device
 
@@ -115,7 +122,7 @@ def _counters(text: str, device: str, node: str) -> list[tuple[str, int, str]]:
     found = patterns["perfquery"].match(text)
     if found:
         return [(found["name"], int(found["value"], 16 if found["value"].startswith("0x") else 10), device)]
-    found = patterns["sysfs"].search(text)
+    found = patterns["sysfs"].search(text) if "/counters/" in text or "/hw_counters/" in text else None
     if found:
         return [(found["name"], int(found["value"]), f"{found['dev']}:{found['port']}")]
     found = patterns["statistic"].match(text)
@@ -126,7 +133,7 @@ def _counters(text: str, device: str, node: str) -> list[tuple[str, int, str]]:
             for n, v in zip(words[::2], words[1::2], strict=False)
             if v.isdecimal()
         ]
-    found = patterns["errors"].search(text)
+    found = patterns["errors"].search(text) if " == " in text else None
     if found:
         if found["port"] == "ALL":
             return []  # the sum of the ports that follow

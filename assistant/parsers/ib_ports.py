@@ -25,6 +25,7 @@ from functools import cache
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 from assistant.parsers._net import Reader
 
 NAME = "RDMA port state"
@@ -43,6 +44,8 @@ VERSIONS = (
     "ibdev2netdev of MLNX_OFED"
 )
 
+#: Of these one stands in every line that begins a block.
+_DEVICE = ("CA '", "hca_id:", "Infiniband device '", "ibv_devinfo")
 _LANE = {"SDR": 2.5, "DDR": 5, "QDR": 10, "FDR10": 10, "FDR": 14, "EDR": 25, "HDR": 50, "NDR": 100, "XDR": 200}
 
 
@@ -85,13 +88,15 @@ def _blocks(reader: Reader) -> Iterator[Fact]:
     device = port = ""
     devices: dict[str | None, dict[str, int]] = {}
     for index, text in enumerate(reader.document.messages):
-        found = patterns["device"].match(text)
+        found = patterns["device"].match(text) if any(word in text for word in _DEVICE) else None
         if found:
             device, port = found["a"] or found["b"] or found["c"] or found["d"], found["p"] or "1"
             devices.setdefault(reader.hosts[index], {}).setdefault(device, index)
             continue
+        if not device or not text[:1].isspace():
+            continue
         found = patterns["port"].match(text)
-        if found and device:
+        if found:
             port = found["a"] or found["b"]
             continue
         found = patterns["field"].match(text)
@@ -151,7 +156,8 @@ def _lines(reader: Reader) -> Iterator[Fact]:
     """rdma link, ibdev2netdev and iblinkinfo: a line for each port."""
     patterns = _patterns()
     owner = ""
-    for index, text in enumerate(reader.document.messages):
+    for index in lines_with(reader.document, ("Switch: ", "CA: ", "physical_state", "==>")):
+        text = reader.document.messages[index]
         if text.lstrip().startswith(("Switch: ", "CA: ")):
             named = patterns["owner"].match(text)
             owner = named["name"] if named else ""

@@ -16,6 +16,7 @@ from functools import cache
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 from assistant.parsers._net import Reader
 
 NAME = "interface traffic"
@@ -74,8 +75,13 @@ def parse(document: Document) -> Iterable[Fact]:
     column = _SAR_COLUMN
     device, outgoing = "", False
     words: dict[tuple[str | None, str], list[tuple[int, int]]] = {}
-    for index, text in enumerate(document.messages):
-        head = patterns["sar_head"].search(text)
+    table = "IFACE" in document.text
+    marked = lines_with(
+        document, ("port_xmit_data", "B/s", "b/s", "bit/s", "Bit/s", "Device ", "Outgoing:", "Transmit Hash Policy")
+    )
+    for index in range(len(document.lines)) if table else marked:
+        text = document.messages[index]
+        head = patterns["sar_head"].search(text) if "IFACE" in text else None
         if head:
             columns = head["columns"].split()
             column = columns.index("txkB/s") if "txkB/s" in columns else _SAR_COLUMN
@@ -86,12 +92,12 @@ def parse(document: Document) -> Iterable[Fact]:
             if len(cells) >= _SAR_CELLS:
                 yield reader.nic(index, "nic.tx_gbps", round(float(cells[column]) * 8e-6, 4), row["dev"])
             continue
-        counted = patterns["words"].search(text)
+        counted = patterns["words"].search(text) if "port_xmit_data" in text else None
         if counted:
             where = (reader.hosts[index], f"{counted['dev']}:{counted['port']}")
             words.setdefault(where, []).append((index, int(counted["n"])))
             continue
-        rate = patterns["rate"].match(text)
+        rate = patterns["rate"].match(text) if "/s" in text else None
         if rate:
             yield reader.nic(
                 index, "nic.tx_gbps", round(float(rate["n"]) * _TO_GBPS[rate["u"]], 4), rate["dev"].replace(" ", "")
@@ -109,7 +115,7 @@ def parse(document: Document) -> Iterable[Fact]:
             yield reader.job(index, "net.observed_gbps", round(seen, 4))
             outgoing = False
             continue
-        policy = patterns["policy"].search(text)
+        policy = patterns["policy"].search(text) if "Policy" in text else None
         if policy:
             yield reader.host(index, "nic.bond_hash", policy["policy"])
     yield from _grown(reader, words)

@@ -11,16 +11,21 @@ Samples:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from statistics import median
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
 from assistant.parsers._device import host_subject
+from assistant.parsers._lines import lines_with
 
 NAME = "iostat"
 TRIGGERS = ("%iowait", "%util", "avg RTT (ms)")
 VERSIONS = "iostat -x of sysstat 10 to 12, nfsiostat, pidstat"
+
+#: Lines below a heading that are read: a host has so many disks at most.
+_BELOW = 500
 
 
 def parse(document: Document) -> Iterable[Fact]:
@@ -28,7 +33,8 @@ def parse(document: Document) -> Iterable[Fact]:
     busy: list[tuple[float, int]] = []
     latencies: list[tuple[float, int]] = []
     columns: list[str] = []
-    for index, line in enumerate(document.messages):
+    for index in _lines(document):
+        line = document.messages[index]
         words = line.split()
         if "%iowait" in words:
             columns = [w for w in words if w.startswith("%")]
@@ -60,6 +66,13 @@ def parse(document: Document) -> Iterable[Fact]:
                 Fact(key, round(chosen, 2), document.origin(line_of, "tool"), host_subject(document.line(line_of).host))
             )
     return facts
+
+
+def _lines(document: Document) -> Iterator[int]:
+    """Indices of the headings, and of what stands below each."""
+    headings = lines_with(document, ("%iowait", "%util", "RTT"))
+    for at, after in pairwise([*headings, len(document.lines)]):
+        yield from range(at, min(after, at + _BELOW))
 
 
 def _number(word: str) -> float | None:

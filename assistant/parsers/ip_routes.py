@@ -11,13 +11,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
+from string import ascii_lowercase
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 from assistant.parsers._net import Reader
 
 NAME = "ip route"
-TRIGGERS = (" dev ", "Genmask", "Network is unreachable", "network is unreachable")
+#: NCCL speaks of `dev 3`: the name of an interface begins with a letter.
+TRIGGERS = (
+    *(f" dev {letter}" for letter in ascii_lowercase),
+    "Genmask",
+    "Network is unreachable",
+    "network is unreachable",
+)
 VERSIONS = "ip route and ip route get of iproute2 3 to 6, route -n, netstat -rn"
 
 _BRIDGE = re.compile(r"^(?:lo|docker|br-|virbr|cni|flannel|cali|tunl|cilium|veth)")
@@ -33,6 +41,9 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         "table": re.compile(
             r"^(?P<net>\d+\.\d+\.\d+\.\d+)\s+0\.0\.0\.0\s+(?P<mask>\d+\.\d+\.\d+\.\d+)\s+U\w*\s+(?P<metric>\d+)\s+\d+\s+\d+\s+(?P<dev>\S+)$"
         ),
+        "default": re.compile(
+            r"\s*default (?:via \S+ )?dev (?P<dev>\S+)|0\.0\.0\.0\s+\d[\d.]+\s+0\.0\.0\.0\s+UG.*?(?P<last>\S+)$"
+        ),
         "unreachable": re.compile(r"(?:RTNETLINK answers|ping: connect|connect): [Nn]etwork is unreachable"),
     }
 
@@ -44,8 +55,9 @@ def parse(document: Document) -> Iterable[Fact]:
     told: set[tuple[str | None, str]] = set()
     bridges: dict[str, str] = {}
     cards: dict[str, tuple[int, str]] = {}
-    for index, text in enumerate(document.messages):
-        if patterns["unreachable"].search(text):
+    for index in lines_with(document, (" dev ", "is unreachable", "0.0.0.0")):
+        text = document.messages[index]
+        if "is unreachable" in text and patterns["unreachable"].search(text):
             yield reader.host(index, "route.missing", True)
             continue
         got = patterns["get"].match(text)
@@ -55,9 +67,7 @@ def parse(document: Document) -> Iterable[Fact]:
             if _BRIDGE.match(got["dev"]) and got["dev"] != "lo":
                 yield reader.host(index, "route.through_bridge", f"{got['ip']} over {got['dev']}")
             continue
-        default = re.match(
-            r"\s*default (?:via \S+ )?dev (?P<dev>\S+)|0\.0\.0\.0\s+\d[\d.]+\s+0\.0\.0\.0\s+UG.*?(?P<last>\S+)$", text
-        )
+        default = patterns["default"].match(text)
         if default:
             yield reader.host(index, "route.network", f"0.0.0.0/0 dev {default['dev'] or default['last']}")
             continue

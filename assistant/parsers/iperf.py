@@ -17,6 +17,7 @@ from statistics import median
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 from assistant.parsers._net import Reader, gbps
 
 NAME = "iperf"
@@ -32,6 +33,18 @@ class Row:
     end: float
     rate: float
     rest: str
+
+
+#: Of these one stands in every line that is read.
+_HINTS = (
+    "iperf",
+    "/sec",
+    "Connecting to host",
+    "Client connecting to",
+    "Server listening on",
+    "Accepted connection",
+    "connect failed: ",
+)
 
 
 @cache
@@ -56,7 +69,8 @@ def parse(document: Document) -> Iterable[Fact]:
     patterns = _patterns()
     run: list[Row] = []
     asked = 1
-    for index, text in enumerate(document.messages):
+    for index in lines_with(document, _HINTS):
+        text = document.messages[index]
         if "iperf" in text and "-c" in text:
             if run:
                 yield from _run(reader, run, asked)

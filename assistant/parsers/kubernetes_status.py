@@ -16,6 +16,7 @@ from functools import cache
 
 from assistant.facts import JOB, Fact, Subject
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 
 NAME = "Kubernetes status"
 TRIGGERS = ("OOMKilled", "Evicted", "ImagePullBackOff", "ErrImagePull", "CrashLoopBackOff", "FailedScheduling", "nodes are available", "READY   STATUS", "RESTARTS",
@@ -26,6 +27,15 @@ _STATUS = (
     "Running|Pending|Completed|Succeeded|Failed|Error|Unknown|Terminating|OOMKilled|Evicted|CrashLoopBackOff|ImagePullBackOff|ErrImagePull|ContainerCreating|"
     r"CreateContainerConfigError|CreateContainerError|RunContainerError|NodeLost|NodeAffinity|Preempted|Init:\S+|ContainerStatusUnknown|UnexpectedAdmissionError"
 )
+
+#: Of these one stands in every line that is read.
+_HINTS = (
+    *(status for status in _STATUS.replace(r"\S+", "").split("|")),
+    "Name:", "eason", "Exit Code:", "exitCode:", "Warning", "Normal", "nodes are available",
+)  # fmt: skip
+_NAME = re.compile(r"^Name:\s+([a-z0-9][\w.-]+)\s*$")
+_CODE = re.compile(r"^\s*(?:Exit Code|exitCode):\s+(\d+)\s*$")
+_SHORT = re.compile(r"\d+/\d+ nodes are available: (.{5,200})")
 
 
 @cache
@@ -58,8 +68,9 @@ def parse(document: Document) -> Iterable[Fact]:
             seen.add((key, f"{name} {value}"))
             facts.append(Fact(key, value, document.origin(index, "tool"), Subject("host", name) if name else JOB))
 
-    for index, message in enumerate(document.messages):
-        named = re.match(r"^Name:\s+([a-z0-9][\w.-]+)\s*$", message)
+    for index in lines_with(document, _HINTS):
+        message = document.messages[index]
+        named = _NAME.match(message) if message.startswith("Name:") else None
         if named:
             pod = named[1]
         row = _row().match(message)
@@ -69,14 +80,14 @@ def parse(document: Document) -> Iterable[Fact]:
         reason = _reason().match(message)
         if reason:
             say("pod.status", reason["status"], index, pod)
-        code = re.match(r"^\s*(?:Exit Code|exitCode):\s+(\d+)\s*$", message)
+        code = _CODE.match(message)
         if code and pod:
             number = int(code[1])
             say("exit_code", 128 - number if 128 < number < 160 else number, index, pod)
         event = _event().match(message)
         if event:
             say("pod.status", event["status"], index, pod)
-        short = re.search(r"\d+/\d+ nodes are available: (.{5,200})", message)
+        short = _SHORT.search(message) if "nodes are available" in message else None
         if short:
             say("pod.pending_why", short[1], index, pod)
     rows = [f for f in facts if f.key == "pod.status" and f.subject.kind == "host"]

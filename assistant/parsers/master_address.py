@@ -30,6 +30,11 @@ def _itself() -> re.Pattern[str]:
     )
 
 
+@cache
+def _each() -> re.Pattern[str]:
+    return re.compile(r"\b(?:srun|pdsh|clush|mpirun|mpiexec)\b.*\b(?:ba)?sh -l?c\b *(?P<quote>['\"])")
+
+
 def parse(document: Document) -> Iterable[Fact]:
     batch = "#SBATCH" in document.text
     inside = False
@@ -37,13 +42,13 @@ def parse(document: Document) -> Iterable[Fact]:
     for index, line in enumerate(document.lines):
         if not any(word in line for word in _WORDS) or line.lstrip().startswith("#"):
             continue
-        each = re.search(r"\b(?:srun|pdsh|clush|mpirun|mpiexec)\b.*\b(?:ba)?sh -l?c\b *(?P<quote>['\"])", line)
+        each = _each().search(line) if any(word in line for word in ("srun", "pdsh", "clush", "mpi")) else None
         start = inside
         if each and line.count(each["quote"], each.start("quote")) % 2:
             inside = True
         elif inside and line.count("'") % 2:
             inside = False
-        found = _itself().search(line)
+        found = _itself().search(line) if "HOST" in line or "hostname" in line or "NODENAME" in line else None
         if found and (
             start
             or (each is not None and found.start() > each.start() and each["quote"] == "'")

@@ -23,9 +23,12 @@ from assistant.parsers._net import Reader
 
 NAME = "name resolution"
 TRIGGERS = (
-    "127.0.0.1",
+    "127.0.0.1 ",
+    "127.0.0.1\t",
     "127.0.1.1",
-    "::1",
+    "::1 ",
+    "::1\t",
+    "gethostbyname(",
     "getent",
     "hostname -",
     "nslookup",
@@ -51,6 +54,9 @@ _LOCAL = frozenset(
         "kubernetes.docker.internal",
     )
 )
+_ADDRESS_BEGINS = tuple("0123456789abcdef:")
+#: Of these one stands in every message of a failed resolution.
+_FAILED = ("not known", "emporary failure", "NXDOMAIN", "not found: ")
 _NAME = r"[A-Za-z][A-Za-z0-9]*(?:[.-][A-Za-z0-9]+)*"
 
 
@@ -86,30 +92,34 @@ def parse(document: Document) -> Iterable[Fact]:
                 yield from _resolved(reader, index, asked, found["ip"], own=True)
             if found or text.strip():
                 asked = ""
-        if patterns["command"].search(text):
+        if "hostname -" in text and patterns["command"].search(text):
             asked = "own name"
             continue
-        getent = patterns["getent"].search(text)
+        getent = patterns["getent"].search(text) if "getent " in text else None
         if getent:
             asked = getent["name"]
             continue
-        found = patterns["hosts"].match(text)
+        found = patterns["hosts"].match(text) if text[:1] in _ADDRESS_BEGINS else None
         if found:
             yield from _hosts_line(reader, index, found["ip"], found["names"].split())
             continue
-        found = patterns["ping"].match(text) or patterns["python"].search(text)
+        found = patterns["ping"].match(text) if text.startswith("PING ") else None
+        if found is None and "gethostbyname(" in text:
+            found = patterns["python"].search(text)
         if found:
             name = found["name"] if "name" in found.re.groupindex else "own name"
             if name not in _LOCAL:
                 yield from _resolved(reader, index, name, found["ip"], own=True)
             continue
-        found = patterns["failed"].search(text)
+        found = patterns["failed"].search(text) if any(word in text for word in _FAILED) else None
         if found:
             yield reader.host(index, "net.resolve_failed", found["a"] or found["b"] or found["c"] or "own name")
 
 
 def _families(reader: Reader) -> Iterator[Fact]:
     """getent ahosts lists every address of a name; where all of them are IPv6 the name is of no use to IPv4."""
+    if not any(kind in reader.document.text for kind in ("STREAM", "DGRAM", "RAW")):
+        return
     name, first, found = "", 0, set[bool]()
     for index, text in enumerate([*reader.document.messages, ""]):
         row = re.match(r"(?P<ip>[0-9a-f.:]+)\s+(?:STREAM|DGRAM|RAW)\b", text)

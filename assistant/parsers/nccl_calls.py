@@ -132,5 +132,7 @@ def _facts(document: Document, calls: _Calls) -> Iterable[Fact]:
     for number, (said, at) in sorted(calls.at.items()):
         if number in MARKED or number > calls.last - LAST:
             yield Fact("nccl.call", f"{who} #{number} {', '.join(said)}", document.origin(at), subject)
+    if calls.whole:
+        calls.sums[calls.last + 1] = (calls.total.hex(), index)
     for number, (total, at) in sorted(calls.sums.items()):
         yield Fact("nccl.calls_until", f"{who} #{number} {total}", document.origin(at), subject)

@@ -16,6 +16,7 @@ from functools import cache
 from assistant.facts import Fact
 from assistant.intake.document import Document
 from assistant.parsers._nccl_lines import Collected, NcclLine, host_subject, nccl_lines
+from assistant.parsers._nccl_pairs import Pairs, net_name
 
 NAME = "NCCL channels"
 TRIGGERS = ("NCCL INFO", "INFO Ring ", "INFO Channel ")
@@ -58,6 +59,7 @@ class _Seen:
     distance_line: int = 0
     channel_line: int = 0
     ring_gdr: tuple[bool, int] | None = None
+    pairs: Pairs = field(default_factory=Pairs)
 
 
 def parse(document: Document) -> Iterable[Fact]:
@@ -76,17 +78,7 @@ def parse(document: Document) -> Iterable[Fact]:
         else:
             _topology(line, out)
     _links(out, seen)
-    return out.facts()
-
-
-def net_name(name: str) -> str:
-    """Short name of a network: the plugins name the same one in several ways."""
-    lower = name.lower()
-    if "ofi" in lower or "libfabric" in lower:
-        return "OFI"
-    if lower.startswith("ib"):
-        return "IB"
-    return name
+    return [*out.facts(), *seen.pairs.facts(document, seen.rank_host)]
 
 
 def _channel(line: NcclLine, out: Collected, seen: _Seen) -> None:
@@ -97,6 +89,8 @@ def _channel(line: NcclLine, out: Collected, seen: _Seen) -> None:
     if not found:
         return
     how = found["how"]
+    if found["dir"] != "receive":  # the other end tells it too
+        seen.pairs.add(found["src"], found["dst"], how, line.index)
     if line.host and line.pid:
         seen.gpus.setdefault(line.host, {})[line.pid] = line.device
         seen.channel_line = seen.channel_line or line.index

@@ -1,5 +1,7 @@
 """The life of NCCL's communicators: which ranks began to initialise, which completed, how many nodes.
 
+What follows over all ranks (how many, who is missing) is derived: `derive.n15_ranks`.
+
 gpu-a07:184233:184310 [3] NCCL INFO ncclCommInitRankConfig comm 0x55d0c8a01230 rank 3 nranks 16 cudaDev 3 nvmlDev 3 busId 4b000 commId 0x9bb27e3ad0a1b2c3 - Init START
 gpu-a07:184233:184310 [3] NCCL INFO comm 0x55d0c8a01230 rank 3 nRanks 16 nNodes 2 localRanks 8 localRank 3 MNNVL 0
 gpu-a07:184233:184310 [3] NCCL INFO comm 0x7f6e14001060 rank 3 nranks 16 cudaDev 3 busId 4b000 - Init COMPLETE
@@ -26,9 +28,6 @@ LINES = (
     "nNodes ",
     "Bootstrap",
 )
-
-#: Share of the ranks that must be seen before one that is not seen counts as missing.
-ENOUGH = 0.75
 
 
 @cache
@@ -92,21 +91,3 @@ def _largest(out: Collected, known: dict[tuple[str, int], _Communicator]) -> Non
     for state, ranks in (("started", comm.started), ("completed", comm.completed)):
         for rank, index in ranks.items():
             out.add("nccl.init_rank", f"{state} of {size}", index, Subject("rank", str(rank)))
-    if comm.started:
-        out.add("nccl.init_started", len(comm.started), comm.first)
-    if comm.completed or comm.started:
-        out.add("nccl.init_completed", len(comm.completed), comm.first)
-    if not comm.started:
-        if len(comm.completed) == size:
-            out.add("nccl.init_done", True, comm.first)
-        return
-    waiting = sorted(set(comm.started) - set(comm.completed))
-    out.add("nccl.init_done", not waiting, max(comm.started.values()))
-    absent = sorted(set(range(size)) - set(comm.started) - set(comm.completed))
-    missing: list[int] = []
-    if absent and len(comm.started) >= ENOUGH * size:
-        missing = absent
-    elif waiting and comm.completed:
-        missing = waiting
-    if missing:
-        out.add("nccl.init_missing_ranks", ",".join(map(str, missing)), max(comm.started.values()))

@@ -13,6 +13,7 @@ by `nccl_init`.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
@@ -24,7 +25,7 @@ from assistant.parsers._nccl_lines import Collected, NcclLine, host_subject, ncc
 
 NAME = "NCCL log"
 TRIGGERS = ("NCCL INFO", "NCCL WARN", "NCCL version ", "] INFO ", "Failed to open libibverbs")
-VERSIONS = "NCCL 2.3 to 2.28, RCCL 2.7 and later, with INFO and WARN"
+VERSIONS = "NCCL 2.3 to 2.29, RCCL 2.7 and later, with INFO and WARN"
 LINES = (
     "NCCL WARN",
     "] WARN ",
@@ -55,6 +56,9 @@ LINES = (
     "ompletion ",
 )
 
+Speeds = dict[str | None, dict[str, tuple[int, int]]]
+"""Of each host the Mbit/s of its HCAs, and the line."""
+
 _QUIET_WARNINGS = ("Failed to open libibverbs", "No plugin found", "Could not find", "MSCCL", 'Missing "iommu=pt"')
 
 
@@ -67,6 +71,7 @@ def parse(document: Document) -> Iterable[Fact]:
     out = Collected(document)
     networks: dict[str | None, tuple[str, int]] = {}
     chosen: set[str | None] = set()
+    speeds: Speeds = {}
     first_warning: tuple[float, int, str] | None = None
     for line in _with_hosts(list(nccl_lines(document))):
         if line.level == "WARN" and line.text and not line.text.startswith(_QUIET_WARNINGS):
@@ -79,7 +84,7 @@ def parse(document: Document) -> Iterable[Fact]:
         _bootstrap(line, out)
         _plugins(line, out)
         _failures(line, out)
-        found = _network(line, out)
+        found = _network(line, out, speeds)
         if found:
             name, is_choice = found
             if is_choice:
@@ -90,6 +95,7 @@ def parse(document: Document) -> Iterable[Fact]:
     for host, (name, index) in networks.items():
         if host not in chosen:
             out.add("nccl.net", name, index, host_subject(host))
+    _speeds(speeds, out)
     if first_warning is not None:
         out.add("nccl.warn_first", first_warning[2][:200], first_warning[1])
     return out.facts()
@@ -166,7 +172,17 @@ def _bootstrap(line: NcclLine, out: Collected) -> None:
             out.add("nccl.nic_bw_mbps", int(found[1]), line.index, host)
 
 
-def _network(line: NcclLine, out: Collected) -> tuple[str, bool] | None:
+def _speeds(found: Speeds, out: Collected) -> None:
+    """The speeds of a host's HCAs in one text, so that hosts can be compared."""
+    for host, hcas in found.items():
+        counts = Counter(mbps for mbps, _ in hcas.values())
+        most = max(counts, key=lambda mbps: (counts[mbps], mbps))
+        others = sorted((name, mbps) for name, (mbps, _) in hcas.items() if mbps != most)
+        shown = [f"{counts[most]} x {most / 1000:g} Gbit/s", *(f"{name} {mbps / 1000:g}" for name, mbps in others[:8])]
+        out.add("nccl.hca_speeds", ", ".join(shown), next(iter(hcas.values()))[1], host_subject(host))
+
+
+def _network(line: NcclLine, out: Collected, speeds: Speeds) -> tuple[str, bool] | None:
     """The network that the line names, and whether the line is NCCL's choice itself."""
     text, host = line.text, host_subject(line.host)
     if text.startswith("Using network "):
@@ -186,9 +202,10 @@ def _network(line: NcclLine, out: Collected) -> tuple[str, bool] | None:
             return "IB", False
         if "No device found" in text:
             out.add("nccl.no_ib_device", True, line.index, host)
-        found = _re(r"provider=\S+ speed=(\d+)").search(text)
+        found = _re(r"NET/IB ?: \[\d+\] ?(\w[\w.-]*):.*provider=\S+ speed=(\d+)").search(text)
         if found:
-            out.add("nccl.nic_bw_mbps", int(found[1]), line.index, host)
+            out.add("nccl.nic_bw_mbps", int(found[2]), line.index, host)
+            speeds.setdefault(line.host, {})[found[1]] = (int(found[2]), line.index)
     elif "libibverbs.so" in text and _re(r"(?:Failed to|Count not) open libibverbs").search(text):
         out.add("nccl.ibverbs_missing", True, line.index, host)
     elif "NET/Socket : Using [" in text or _re(r"NET/Socket : \d+ interfaces found").search(text):

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
-from assistant.parsers._lines import lines_with
+from assistant.parsers._lines import indices_of, lines_with
 from assistant.parsers._net import Reader
 
 NAME = "node placement"
@@ -56,6 +56,7 @@ _LABEL = re.compile(
     r"\b(?P<kind>rack|network-?block|(?:hpc-?)?island|hall|row|cell|scalable-?unit|cabinet)[-_=: ]?(?P<which>[a-z]?\d+\w*)\b",
     re.IGNORECASE,
 )
+_NAMES = ("NAME", "NODE", "HOST", "INSTANCE")
 _REGIONS = ("us-", "eu-", "ap-", "sa-", "ca-", "me-", "af-", "asia-", "europe-", "northamerica-", "-az")
 _KINDS = ("rack", "network", "island", "hall", "row", "cell", "scalable", "cabinet")
 _SWITCH = re.compile(r"SwitchName=(?P<name>\S+) .*?\bLevel=(?P<level>\d+).*?\bNodes=(?P<nodes>\S+)")
@@ -92,6 +93,9 @@ def _labels(reader: Reader) -> Iterator[Fact]:
     values: dict[str, set[str]] = {}
     rows = 0
     for index, text in enumerate(reader.document.messages):
+        heads = text[:40].lstrip().upper().startswith(_NAMES)
+        if not (columns or heads):
+            continue
         words = text.split()
         if (
             words
@@ -127,9 +131,9 @@ def _tokens(reader: Reader) -> Iterator[Fact]:
     """Lines of nodes that carry a label such as rack-a1, networkblock-3 or hpcisland-2."""
     found: dict[str, dict[str, str]] = {}
     first = 0
-    for index, text in enumerate(reader.document.messages):
-        lowered = text.lower()
-        if len(text) > 400 or not any(kind in lowered for kind in _KINDS):
+    for index in indices_of(reader.document.text.lower(), _KINDS):
+        text = reader.document.messages[index]
+        if len(text) > 400:
             continue
         words = text.split()
         if len(words) < 2 or not re.match(r"[A-Za-z][\w.-]*\d", words[0]):

@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from assistant.facts import Fact
+from assistant.facts import Fact, Value
 from assistant.intake.document import Document
 from assistant.parsers._device import host_subject, hosts_by_line
+from assistant.parsers._lines import lines_with
 
 NAME = "noise of the system"
 TRIGGERS = (
@@ -35,46 +36,57 @@ VERSIONS = "cyclictest, hwlatdetect, osnoise and timerlat tracers, rtla of Linux
 
 _TRAINING = re.compile(r"python|train|torchrun|pt_main|nccl|perf\b|mpi", re.IGNORECASE)
 
+_STALLS = re.compile(r"^\s*(?:compact_stall|allocstall(?:_\w+)?)\s+(?P<n>\d+)\s*$")
+_QUANTUM = re.compile(r"FWQ\b|fixed work quantum|work quantum")
+_ROW = re.compile(r"^\s*\d+ #\d+\s+(?P<cells>\d+(?:\.\d+)?(?:\s+\d+(?:\.\d+)?)+)")
+_DELAY = re.compile(r"^\s*(?P<task>\S+?):(?:\(?\d+\)?)\s*\|.*\|\s*max:?\s*(?P<ms>\d+(?:\.\d+)?) ms")
+_CYCLIC = re.compile(r"^T:\s*\d+ \(\s*\d+\) P:.*Max:\s*(?P<us>\d+)")
+_CELLS = re.compile(r"^\s*\d+\s+(?P<cells>\d+\.\d+(?:\s+\d+\.\d+){2,})\s*$")
+
 
 def parse(document: Document) -> Iterable[Fact]:
-    hosts = hosts_by_line(document)
     worst: tuple[float, int] | None = None
     for index, value in _microseconds(document):
         if worst is None or value > worst[0]:
             worst = (value, index)
     if worst:
-        yield Fact("os.noise_max_us", round(worst[0]), document.origin(worst[1], "tool"), host_subject(hosts[worst[1]]))
-    for index, text in enumerate(document.lines):
-        found = re.match(r"^\s*(?:compact_stall|allocstall(?:_\w+)?)\s+(?P<n>\d+)\s*$", text)
+        yield _fact(document, worst[1], "os.noise_max_us", round(worst[0]))
+    for index in lines_with(document, ("compact_stall", "allocstall")):
+        found = _STALLS.match(document.lines[index])
         if found and int(found["n"]) > 0:
-            yield Fact(
-                "mem.reclaim_stalls", int(found["n"]), document.origin(index, "tool"), host_subject(hosts[index])
-            )
+            yield _fact(document, index, "mem.reclaim_stalls", int(found["n"]))
+
+
+def _fact(document: Document, index: int, key: str, value: Value) -> Fact:
+    return Fact(key, value, document.origin(index, "tool"), host_subject(hosts_by_line(document)[index]))
 
 
 def _microseconds(document: Document) -> Iterator[tuple[int, float]]:
     columns: list[str] = []
     quantum = False
-    for index, text in enumerate(document.lines):
+    numbers = _QUANTUM.search(document.text) is not None
+    marked = lines_with(document, ("Max Single", "Max Noise", " #", "| max", "|  max", "max:", "T:"))
+    for index in range(len(document.lines)) if numbers else marked:
+        text = document.lines[index]
         if "Max Single" in text or "Max Noise" in text:
             columns = re.split(r"\s{2,}", text.strip().replace("% CPU", "%CPU"))
             continue
-        quantum = quantum or bool(re.search(r"\bFWQ\b|fixed work quantum|work quantum", text))
-        row = re.match(r"^\s*\d+ #\d+\s+(?P<cells>\d+(?:\.\d+)?(?:\s+\d+(?:\.\d+)?)+)", text)
+        quantum = quantum or (numbers and _QUANTUM.search(text) is not None)
+        row = _ROW.match(text) if columns else None
         if row and columns:
             cells = [float(c) for c in row["cells"].split()]
             if len(cells) > 4:
                 yield index, cells[4]
             continue
-        delay = re.match(r"^\s*(?P<task>\S+?):(?:\(?\d+\)?)\s*\|.*\|\s*max:?\s*(?P<ms>\d+(?:\.\d+)?) ms", text)
+        delay = _DELAY.match(text) if "max" in text else None
         if delay and _TRAINING.search(delay["task"]):
             yield index, 1000 * float(delay["ms"])
             continue
-        cyclic = re.match(r"^T:\s*\d+ \(\s*\d+\) P:.*Max:\s*(?P<us>\d+)", text)
+        cyclic = _CYCLIC.match(text)
         if cyclic:
             yield index, float(cyclic["us"])
             continue
-        cells_row = re.match(r"^\s*\d+\s+(?P<cells>\d+\.\d+(?:\s+\d+\.\d+){2,})\s*$", text)
-        if quantum and cells_row:
+        cells_row = _CELLS.match(text) if quantum else None
+        if cells_row:
             values = [float(c) for c in cells_row["cells"].split()]
             yield index, max(values) - min(values)

@@ -14,15 +14,8 @@ from functools import cache
 
 from assistant.facts import JOB, Fact, Subject, Value
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 from assistant.parsers._sections import section_hosts
-
-NAME = "package versions"
-TRIGGERS = (
-    "==", "PyTorch version:", "Package  ", "# packages in environment", "[pip3]", "[conda]", "torch.__version__", "torch version", "PyTorch version", "Available Tensor Operations",
-    "Python version:", "pypi_0", "transformers version", "`transformers` version", "Python 3.", "--check-build",
-    "cuda.nccl.version", "pip list", "pip freeze", "pip show", "conda list", "+cu1", "pip3 list", "uv pip", "pytorch=",
-)  # fmt: skip
-VERSIONS = "pip list and freeze, conda list, torch's collect_env, ldconfig, dpkg and rpm lists"
 
 #: Packages whose version must be the same on all nodes, or tells what the build can do.
 KNOWN_WORDS = (
@@ -31,7 +24,15 @@ KNOWN_WORDS = (
     "bitsandbytes peft trl datasets colossalai fairscale vllm numpy mpi4py nvidia-cuda-runtime-cu11 nvidia-cuda-runtime-cu12 nvidia-cudnn-cu12 aws-ofi-nccl"
 )
 KNOWN = KNOWN_WORDS.split()
+_PINNED = tuple(f"{name}==" for name in KNOWN)
 
+NAME = "package versions"
+TRIGGERS = (
+    *_PINNED, "PyTorch version:", "Package  ", "# packages in environment", "[pip3]", "[conda]", "torch.__version__", "torch version", "PyTorch version", "Available Tensor Operations",
+    "Python version:", "pypi_0", "transformers version", "`transformers` version", "Python 3.", "--check-build",
+    "cuda.nccl.version", "pip list", "pip freeze", "pip show", "conda list", "+cu1", "pip3 list", "uv pip", "pytorch=",
+)  # fmt: skip
+VERSIONS = "pip list and freeze, conda list, torch's collect_env, ldconfig, dpkg and rpm lists"
 
 #: Of these one stands in every line that names a version.
 _WORDS = tuple(
@@ -64,21 +65,36 @@ def _plain() -> tuple[tuple[re.Pattern[str], str], ...]:
     )
 
 
+@cache
+def _available() -> re.Pattern[str]:
+    return re.compile(r"(?:Is CUDA available|CUDA available|torch\.cuda\.is_available\(\))\s*[:=]*\s*(True|False)")
+
+
+@cache
+def _conda() -> re.Pattern[str]:
+    return re.compile(r"\bpytorch(?:\s+|==?)(?P<version>\d+\.\d+[\w.]*)(?:\s+|=)\S*_cpu_")
+
+
+@cache
+def _box() -> re.Pattern[str]:
+    return re.compile(r"\s*\[(X| )\] (NCCL|MPI|Gloo)\s*$")
+
+
 def parse(document: Document) -> Iterable[Fact]:
     facts: list[Fact] = []
     nccl: set[str] = set()
     section = ""
-    hosts = section_hosts(document)
     seen: set[tuple[str, Value, str | None]] = set()
-    for index, message in enumerate(document.messages):
-        if len(message) > 1000 or not any(word in message for word in _WORDS):
+    for index in lines_with(document, _WORDS):
+        message = document.messages[index]
+        if len(message) > 1000:
             continue
         if message.startswith("Available "):
             section = message
         for key, value in _read(message, section):
             origin = document.origin(index, "tool")
             if origin.host is None or origin.host == document.host:
-                origin = replace(origin, host=hosts[index] or origin.host)
+                origin = replace(origin, host=section_hosts(document)[index] or origin.host)
             if (key, value, origin.host) in seen:
                 continue
             seen.add((key, value, origin.host))
@@ -107,20 +123,18 @@ def _read(message: str, section: str) -> Iterator[tuple[str, Value]]:
             yield key, matched["v"].replace(", ", ".").replace(",", ".")
             if key == "torch_version":
                 yield from _build(matched["v"])
-    matched = re.search(
-        r"(?:Is CUDA available|CUDA available|torch\.cuda\.is_available\(\))\s*[:=]*\s*(True|False)", message
-    )
+    matched = _available().search(message) if "available" in message else None
     if matched:
         yield "torch.cuda_available", matched[1] == "True"
     if "CUDA used to build PyTorch: None" in message or (
         "Could not collect" in message and "CUDA used to build" in message
     ):
         yield "torch.cpu_build", True
-    conda = re.search(r"\bpytorch(?:\s+|==?)(?P<version>\d+\.\d+[\w.]*)(?:\s+|=)\S*_cpu_", message)
+    conda = _conda().search(message) if "_cpu_" in message else None
     if conda:
         yield "torch_version", conda["version"]
         yield "torch.cpu_build", True
-    boxed = re.match(r"\s*\[(X| )\] (NCCL|MPI|Gloo)\s*$", message)
+    boxed = _box().match(message) if "[" in message and section else None
     if boxed and section.startswith("Available Tensor Operations"):
         if boxed[2] == "NCCL":
             yield "horovod.has_nccl", boxed[1] == "X"

@@ -12,13 +12,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import median
+from string import ascii_letters
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 from assistant.parsers._net import Reader
 
 NAME = "table of pairs"
-TRIGGERS = (" -> ", " <-> ", " - ", "->", "<->", " to ", " vs ")
+#: A name with a number, what stands between two of them, and a name again. Without blanks a letter must follow: NCCL's trees
+#: are numbers with arrows between them.
+TRIGGERS = (
+    *(f"{digit} {mark} " for digit in range(10) for mark in ("->", "<->", "-->", "--", "to", "vs", "vs.", "→", "—")),
+    *(f"->{letter}" for letter in ascii_letters),
+)
 VERSIONS = "tables of bandwidth or latency for pairs of hosts, as people and scripts print them"
 
 _PAIR = re.compile(
@@ -40,7 +47,8 @@ class Pair:
 def parse(document: Document) -> Iterable[Fact]:
     reader = Reader(document)
     run: list[Pair] = []
-    for index, text in enumerate(document.messages):
+    for index in lines_with(document, ("->", "--", " to ", " vs", "→", "—")):
+        text = document.messages[index]
         found = _PAIR.match(text)
         rate = _rate(found["rest"]) if found else None
         if found and rate is not None:

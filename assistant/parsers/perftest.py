@@ -25,6 +25,7 @@ VERSIONS = "perftest 4 to 24: ib_write_bw, ib_read_bw, ib_send_bw and latencies,
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
     return {
+        "command": re.compile(r"\bib_(?:write|read|send)_bw\b"),
         "head": re.compile(r"#bytes\s+#iterations\s+BW peak\[(?P<unit>[^\]]+)\]"),
         "row": re.compile(
             r"^\s*(?P<bytes>\d+)\s+(?P<iters>\d+)\s+(?P<peak>\d+(?:\.\d+)?)\s+(?P<avg>\d+(?:\.\d+)?)\s+(?P<rate>\d+(?:\.\d+)?)\s*$"
@@ -43,9 +44,9 @@ def parse(document: Document) -> Iterable[Fact]:
     sides: dict[bool, float] = {}
     on_gpu = False
     for index, text in enumerate(document.messages):
-        if re.search(r"\bib_(?:write|read|send)_bw\b", text):
+        if "ib_" in text and patterns["command"].search(text):
             on_gpu = "--use_cuda" in text or "--use_rocm" in text
-        head = patterns["head"].search(text)
+        head = patterns["head"].search(text) if "BW peak" in text else None
         if head or "t_typical" in text:
             if best:
                 yield reader.job(best[1], "net.rdma_bw_gbps", round(best[0], 2))

@@ -14,16 +14,30 @@ from functools import cache
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 from assistant.parsers._net import Reader
 
 NAME = "ping"
 TRIGGERS = ("pmtu ", "packets transmitted", "min/avg/max", "message too long", "Frag needed", "bytes from ")
 VERSIONS = "ping of iputils and BusyBox, fping, hping3"
 
+#: Of these one stands in every line that is read.
+_HINTS = (
+    "pmtu ",
+    "PING ",
+    "message too long",
+    "Frag needed",
+    "needs to be fragmented",
+    "packets transmitted",
+    "bytes from ",
+    "min/avg/max",
+)
+
 
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
     return {
+        "pmtu": re.compile(r"\s*\d+[?:]+ .*\bpmtu (?P<mtu>\d+)"),
         "head": re.compile(
             r"^PING \S+ (?:\([^)]*\) )?(?:from \S+ (?:\S+: )?)?(?P<size>\d+)(?:\(\d+\))? (?:data )?bytes"
         ),
@@ -44,8 +58,9 @@ def parse(document: Document) -> Iterable[Fact]:
     small_ok, too_long = False, False
     vanished: int | None = None
     path = 0
-    for index, text in enumerate(document.messages):
-        pmtu = re.match(r"\s*\d+[?:]+ .*\bpmtu (?P<mtu>\d+)", text)
+    for index in lines_with(document, _HINTS):
+        text = document.messages[index]
+        pmtu = patterns["pmtu"].match(text) if "pmtu " in text else None
         if pmtu:
             if path and int(pmtu["mtu"]) < path:
                 yield reader.job(index, "net.path_mtu_drops", f"{path} to {pmtu['mtu']}")

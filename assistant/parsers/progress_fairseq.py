@@ -29,6 +29,8 @@ def parse(document: Document) -> Iterable[Fact]:
     text = document.text
     steps: list[Step] = []
     for pattern in (_TEXT, _JSON):
+        if (LINES[0] if pattern is _TEXT else LINES[1]) not in text:
+            continue
         before: tuple[int, int] | None = None
         for index, found in matched_lines(document, ((m.start(), m) for m in pattern.finditer(text))):
             number, rate = int(found[2]), float(found[1])

@@ -15,10 +15,15 @@ from functools import cache
 
 from assistant.facts import Fact, Subject
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 
 NAME = "devices of the ranks"
 TRIGGERS = ("cuda:", "rocess index: ", "(rank ", "using GPU ", "using device ")
 VERSIONS = "what Transformers, accelerate, fairseq, timm, DETR and own programs print of rank and device"
+
+
+#: Of these one stands in every line that is read.
+_HINTS = ("rocess index: ", "cuda", "Cuda", "CUDA", "gpu", "Gpu", "GPU", "evice", "DEVICE")
 
 
 @cache
@@ -45,7 +50,10 @@ def _block() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 def parse(document: Document) -> Iterable[Fact]:
     named: dict[str, set[str]] = {}
-    for number, text in enumerate(document.messages):
+    lines = [(number, document.messages[number]) for number in lines_with(document, _HINTS)]
+    for number, text in lines:
+        if "ank" not in text and "RANK" not in text:
+            continue
         for pattern in _guess_or_choice():
             found = pattern.search(text) if len(text) <= 600 else None
             if found:
@@ -55,7 +63,7 @@ def parse(document: Document) -> Iterable[Fact]:
                     yield Fact("rank.device_conflict", f"rank {found['rank']}: GPU {devices}", document.origin(number))
     index_line, device_line = _block()
     local: str | None = None
-    for number, text in enumerate(document.messages):
+    for number, text in lines:
         if len(text) > 400 or "NCCL INFO" in text or "NCCL WARN" in text:
             continue
         found = index_line.search(text)
@@ -67,7 +75,7 @@ def parse(document: Document) -> Iterable[Fact]:
             yield _fact("rank.device_local", int(found[1]), local, document, number)
             local = None
             continue
-        found = _one_line().search(text)
+        found = _one_line().search(text) if "ank" in text or "RANK" in text else None
         if found and "out of memory" not in text and "Error" not in text:
             key = "rank.device_local" if found["local"] else "rank.device"
             yield _fact(key, int(found["device"]), found["rank"], document, number)

@@ -18,17 +18,26 @@ from assistant.intake.document import Document
 from assistant.parsers._lines import lines_with
 
 NAME = "table of ranks"
-#: How the heading of a column ends, and what stands between pairs of a rank and its figure.
-_ENDS = ("  ", "\t", ",", " |", "|", ";")
-_BETWEEN = (", rank", "; rank", "| rank", "/ rank", "  rank", "\trank", " rank1", ", Rank", "  Rank", " Rank1", "| Rank")
-TRIGGERS = (
-    *(
-        name + end
-        for name in ("rank", "Rank", "RANK", "gpu", "GPU", "gpu id", "host", "Host", "node", "Node", "device")
-        for end in _ENDS
-    ),
-    *_BETWEEN,
+#: A heading of a column with what ends it, and what stands between pairs of a rank and its figure.
+_HEADS = tuple(
+    name + end
+    for name in ("rank", "Rank", "RANK", "gpu", "GPU", "gpu id", "host", "Host", "node", "Node", "device")
+    for end in ("  ", "\t", ",", " |", "|", ";")
 )
+_BETWEEN = (
+    ", rank",
+    "; rank",
+    "| rank",
+    "/ rank",
+    "  rank",
+    "\trank",
+    " rank1",
+    ", Rank",
+    "  Rank",
+    " Rank1",
+    "| Rank",
+)
+TRIGGERS = (*_HEADS, *_BETWEEN)
 VERSIONS = "tables of a measurement by rank, GPU or host, as people and scripts print them"
 
 _RATE = re.compile(r"(?i)flops?\b|tokens|samples|images|img|it/s|throughput|gemm|matmul|\bperf")
@@ -37,7 +46,6 @@ _WAIT = re.compile(r"(?i)all_?reduce|nccl|comm|wait|sync")
 _OTHER = re.compile(r"(?i)h2d|d2h|pcie|gb/?s|mhz|clock|temp|idle|mem|power|data|load|io\b")
 #: Headings of columns that say whom a row is about.
 _NAMES = {"rank", "gpu", "host", "node", "gpu id", "local_rank", "device"}
-_HEADING = re.compile(r"(?:[rR]ank|RANK|[gG]pu|GPU|[hH]ost|HOST|[nN]ode|NODE|[dD]evice|DEVICE)(?: id| ID)?(?:\s\s|\s?[|,;\t\n])")
 _NAMED = re.compile(
     r"(?:^|\s{2,}|[\t|,;#])\s*(?:rank|gpu id|gpu|host|node|local_rank|device)\s*(?:\s{2,}|[\t|,;]|$)", re.IGNORECASE
 )
@@ -58,7 +66,7 @@ def parse(document: Document) -> Iterable[Fact]:
 def _tables(document: Document) -> Iterator[Fact]:
     lines = document.lines
     tried = 0
-    for index in _headings(document.text):
+    for index in lines_with(document, _HEADS):
         if tried >= _TABLES or index >= _LINES:
             return
         line = lines[index]
@@ -78,18 +86,6 @@ def _tables(document: Document) -> Iterator[Fact]:
                 break
         if len(rows) >= 4:
             yield from _columns(document, heads, rows)
-
-
-def _headings(text: str) -> Iterator[int]:
-    """Indices of the lines that may be the heading of a table."""
-    index = before = at = 0
-    while (found := _HEADING.search(text, at)) is not None:
-        index += text.count("\n", before, found.start())
-        before = found.start()
-        yield index
-        at = text.find("\n", before)
-        if at < 0:
-            return
 
 
 def _cells(line: str) -> list[str]:

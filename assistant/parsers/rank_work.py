@@ -19,9 +19,23 @@ from statistics import median
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 
 NAME = "work per rank"
-TRIGGERS = ("rank", "Rank", "RANK", "expert", "Part ", "STAGE_PARAMS")
+#: Words for work, without their first letter.
+_WORK = ("okens", "eq_len", "eqlen", "rames", "oxes", "dges", "oints", "eeds", "toms", "equests")
+TRIGGERS = (
+    "compute_time(us",
+    "xpert",
+    "STAGE_PARAMS",
+    "#seeds: ",
+    *_WORK,
+    *(f"{digit} samples" for digit in range(10)),
+    *(f"{mark} samples" for mark in ":,|]"),
+    "_samples",
+    *(f"{digit} nodes" for digit in range(10)),
+    *(f"{mark} nodes" for mark in ":,|]"),
+)
 VERSIONS = "tokens per rank and expert of MoE programs, DeepSpeed pipeline partitions, DGL and PyG partitions, HTA 0.2"
 
 _LINES = 50_000
@@ -55,12 +69,12 @@ def parse(document: Document) -> Iterable[Fact]:
     last: dict[str, int] = {}
     experts: list[tuple[float, int]] = []
     column: int | None = None
-    for index, line in enumerate(document.messages[:_LINES]):
-        line = line[:1000]
+    for index in _lines(document):
+        line = document.messages[index][:1000]
         if "compute_time" in line and _TRACE_HEAD.search(line):
             column = next((i for i, w in enumerate(line.split()) if w.startswith("compute_time(us")), None)
             continue
-        words = line.split()
+        words = line.split() if column is not None else []
         if column is not None and len(words) > column and words[0].isdecimal():
             seen.setdefault("trace", {}).setdefault(words[0], []).append(_number(words[column]))
             last["trace"] = index
@@ -75,6 +89,8 @@ def parse(document: Document) -> Iterable[Fact]:
             if len(loads) >= 4 and sum(loads) > 0:
                 experts.append((max(loads) * len(loads) / sum(loads), index))
                 continue
+        if not ("ank" in line or "RANK" in line or "STAGE" in line or "#seeds" in line):
+            continue
         for name, form in _forms():
             hit = form.search(line)
             if hit is not None:
@@ -93,6 +109,13 @@ def parse(document: Document) -> Iterable[Fact]:
             facts.append(Fact("work.spread", round(ratio, 2), document.origin(experts[-1][1])))
             facts.append(Fact("work.spread_of", "expert", document.origin(experts[-1][1])))
     return facts
+
+
+def _lines(document: Document) -> Iterable[int]:
+    """Indices of the lines that may tell something; all of them where a table of times is among them."""
+    if "compute_time(us" in document.text:
+        return range(min(len(document.lines), _LINES))
+    return lines_with(document, ("xpert", "STAGE_PARAMS", "#seeds", *_WORK, "amples", "odes"))
 
 
 def _spread(ranks: list[list[float]]) -> float:

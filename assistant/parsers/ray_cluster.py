@@ -43,7 +43,7 @@ VERSIONS = (
 )
 
 _HINTS = (
-    " GPU",
+    *(f"{digit} GPU" for digit in range(10)),
     "Usage:",
     "Autoscaler status",
     "(ip: ",

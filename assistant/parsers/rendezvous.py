@@ -13,6 +13,7 @@ from functools import cache
 
 from assistant.facts import Fact, Value
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 
 NAME = "rendezvous"
 TRIGGERS = (
@@ -105,9 +106,11 @@ def _member() -> re.Pattern[str]:
     )
 
 
+#: Of these one stands in every line that is read.
 _HINTS = (
-    "socket", "client", "rdzv", "run_id", "min_nodes", "nproc", "nnodes", "local_procs", "world", "World", "barrier", "RANK", "rank", "addresses of", "backend", "Backend", "not found",
-    "o such file", "endezvous", "onnection refused", "distributed init", "Num processes",
+    "client socket", "clients joined", "waiting for clients", "server socket", "addresses of", "TCP client failed", "distributed init", "rdzv_", "run_id", "min_nodes", "nproc_per_node",
+    "backend", "Backend", "ommand not found", "o such file", ": not found", "GLOBAL_RANK", "world_size=", "world_size:", "world_size ", "world size", "World size", "Num processes",
+    "num_workers_joined=", "worker_count=", "world_sizes=", "local_procs", "endezvous", "store based barrier", "onnection refused", "nitialize", "Process rank: ", "[Rank ",
 )  # fmt: skip
 
 
@@ -118,8 +121,9 @@ def parse(document: Document) -> Iterable[Fact]:
     twice: tuple[int, int] | None = None
     alone: list[int] = []
     expected = 0
-    for index, message in enumerate(document.messages):
-        if len(message) > 4000 or not any(hint in message for hint in _HINTS):
+    for index in lines_with(document, _HINTS):
+        message = document.messages[index]
+        if len(message) > 4000:
             continue
         for key, value in _read(message):
             if (key, value) not in seen:

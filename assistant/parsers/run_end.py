@@ -13,6 +13,7 @@ from functools import cache
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 
 NAME = "end of the run"
 TRIGGERS = (
@@ -65,8 +66,9 @@ _HINTS = (
 
 def parse(document: Document) -> Iterable[Fact]:
     finished = succeeded = None
-    for index, message in enumerate(document.messages):
-        if len(message) > 2000 or not any(hint in message for hint in _HINTS):
+    for index in lines_with(document, _HINTS):
+        message = document.messages[index]
+        if len(message) > 2000:
             continue
         found = _finished().search(message)
         if found and (found["a"] is None or found["a"] == found["b"]):
@@ -76,6 +78,6 @@ def parse(document: Document) -> Iterable[Fact]:
     facts: list[Fact] = []
     if finished is not None:
         facts.append(Fact("run.finished", True, document.origin(finished)))
-    if succeeded is not None and not any(_failed().search(m) for m in document.messages):
+    if succeeded is not None and _failed().search(document.text) is None:
         facts.append(Fact("run.succeeded", True, document.origin(succeeded)))
     return facts

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 from assistant.parsers._net import Reader
 
 NAME = "security rules"
@@ -32,7 +33,8 @@ def parse(document: Document) -> Iterable[Fact]:
     text = document.text
     yield from _gcloud(Reader(document))
     yield from _firewalld(Reader(document))
-    start = _IN.search(text)
+    told = any(word in text for word in ("IpPermissions", "ingress", "SecurityGroupIngress"))
+    start = _IN.search(text) if told else None
     if not start:
         return
     out = _OUT.search(text, start.end())
@@ -48,8 +50,8 @@ def parse(document: Document) -> Iterable[Fact]:
 def _gcloud(reader: Reader) -> Iterable[Fact]:
     """gcloud compute firewall-rules list: a line a rule; traffic between the nodes needs all of tcp or a wide range."""
     allowed: list[tuple[int, str]] = []
-    for index, text in enumerate(reader.document.messages):
-        words = text.split()
+    for index in lines_with(reader.document, ("INGRESS",)):
+        words = reader.document.messages[index].split()
         if "INGRESS" in words[1:5]:
             allowed += [(index, w) for w in words[words.index("INGRESS") + 2 :][:1]]
     wide = any(re.search(r"(?:^|,)(?:all|tcp|tcp:\d+-\d{5})(?:,|$)", rule) for _, rule in allowed)
@@ -60,7 +62,8 @@ def _gcloud(reader: Reader) -> Iterable[Fact]:
 def _firewalld(reader: Reader) -> Iterable[Fact]:
     """firewall-cmd --list-all: a zone that lets in a few services and ports only."""
     lines = reader.document.messages
-    for index, text in enumerate(lines):
+    for index in lines_with(reader.document, (" services: ", "\tservices: ")):
+        text = lines[index]
         services = re.match(r"\s+services: (?P<list>[\w ,.-]*)$", text)
         if not services:
             continue

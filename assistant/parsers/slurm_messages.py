@@ -13,6 +13,7 @@ from functools import cache
 
 from assistant.facts import Fact, Value
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 
 NAME = "Slurm messages"
 TRIGGERS = (
@@ -65,9 +66,8 @@ _HINTS = ("***", "oom", "OUT_OF_ME", "Exceeded", "State=", "ode failure", "espon
 def parse(document: Document) -> Iterable[Fact]:
     facts: list[Fact] = []
     seen: set[tuple[str, Value]] = set()
-    for index, message in enumerate(document.messages):
-        if not any(hint in message for hint in _HINTS):
-            continue
+    for index in lines_with(document, _HINTS):
+        message = document.messages[index]
         for key, value in _read(message):
             if (key, value) not in seen:
                 seen.add((key, value))

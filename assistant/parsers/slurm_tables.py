@@ -78,12 +78,18 @@ def parse(document: Document) -> Iterable[Fact]:
     return [*facts, Fact("scheduler", "slurm", facts[0].origin)] if facts else []
 
 
+#: Of these one stands in the heading of every table.
+_HEADS = ("JobID", "JOBID", "NODELIST", "REASON", "User")
+
+
 def _tables(found: Gather, document: Document) -> None:
     columns: list[tuple[str, int]] = []
     pipes: list[str] = []
     reasons = ruled = False
     for index, text in enumerate(document.messages):
         if not text or len(text) > 4000:
+            continue
+        if not (columns or pipes or reasons or any(head in text for head in _HEADS)):
             continue
         words = text.split()
         if text.startswith(("JobID|", "JobIDRaw|", "User|JobID|", "Account|JobID|")) or (
@@ -189,7 +195,7 @@ def _show(found: Gather, document: Document) -> None:
     node = ""
     job = False
     for index, text in enumerate(document.messages):
-        if "=" not in text:
+        if "=" not in text or not (node or job or "NodeName=" in text or "JobId=" in text):
             continue
         named = patterns["node"].match(text)
         if named:

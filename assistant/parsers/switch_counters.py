@@ -24,6 +24,10 @@ _WORDS = re.compile(
     r"(?<![\d,])(?P<n>[\d,]{1,20}) (?P<what>output discards?|input discards?|output drops|output errors|CRC|input errors?|symbol errors?)\b"
     r"|Total output drops: (?P<m>\d+)"
 )
+#: How headings and rows of a table begin, and what stands in a sentence with a count.
+_BEGINS = ("IFACE", "PORT", "INTERFACE", "Iface", "Port", "Interface", "iface", "port", "interface")
+_BEGINS += ("Eth", "Et", "swp", "Te", "Hu", "Fo", "Gi", "xe-", "et-")
+_SAID = ("discard", "drops", "error", "CRC")
 _DROPS = frozenset(("RX_DRP", "TX_DRP", "InDiscards", "OutDiscards", "TX_OVR", "RX_OVR"))
 _ERRORS = frozenset(("RX_ERR", "TX_ERR", "FCSErr", "InErrors", "SymbolErr"))
 _FEW = 1000
@@ -34,6 +38,9 @@ def parse(document: Document) -> Iterable[Fact]:
     columns: list[str] = []
     port = "switch port"
     for index, text in enumerate(document.messages):
+        begin = text[:40].lstrip()
+        if not (begin.startswith(_BEGINS) or any(word in text for word in _SAID)):
+            continue
         words = text.split()
         if words and words[0].upper() in ("IFACE", "PORT", "INTERFACE") and (_DROPS | _ERRORS) & set(words):
             columns = words

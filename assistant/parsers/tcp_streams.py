@@ -12,6 +12,7 @@ from functools import cache
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 from assistant.parsers._net import Reader
 
 NAME = "TCP connections"
@@ -35,7 +36,8 @@ def parse(document: Document) -> Iterable[Fact]:
     patterns = _patterns()
     bulk: list[int] = []
     rates: list[float] = []
-    for index, text in enumerate(document.messages):
+    for index in lines_with(document, ("bytes_acked:", "bytes_sent:")):
+        text = document.messages[index]
         counts = [int(m["n"]) for m in patterns["bytes"].finditer(text)]
         if counts and max(counts) > BULK:
             bulk.append(index)

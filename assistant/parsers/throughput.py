@@ -20,6 +20,7 @@ from statistics import median
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 from assistant.parsers._steps import Step, step_facts
 
 NAME = "throughput summary"
@@ -27,10 +28,19 @@ TRIGGERS = (
     "images/sec",
     "global_step/sec",
     "img/sec",
-    "GPU",
-    "gpu",
-    "node",
+    *(f"{digit} {what}" for digit in range(10) for what in ("GPU", "gpu", "node")),
+    "GPUs",
+    "gpus",
+    "nodes",
+    "ne GPU",
+    "ne gpu",
+    "ne node",
+    "ingle GPU",
+    "ingle gpu",
+    "ingle node",
     "heckpoint",
+    "state dict",
+    "save-checkpoint",
     "_per_second",
     "sentences/sec",
     "samples/s",
@@ -56,6 +66,11 @@ _HEAD = re.compile(
     r"^\W*(?:using |with |on |for )?(?P<n>\d{1,4}|one|two|three|four|eight|single) ?(?:x ?)?(?:[A-Z]\w+ )?(?P<what>gpu|node|card|device|machine|server|worker|host)s?\b[ :|,=-]*(?P<rest>.*)$",
     re.IGNORECASE,
 )
+#: A count of GPUs or machines.
+_COUNTED = re.compile(
+    r"(?i)(?:\d|one|two|three|four|eight|single) ?(?:x ?)?(?:[a-z]\w* )?(?:gpu|node|card|device|machine|server|worker|host)"
+)
+_PER_EPOCH = re.compile(r"(?:per|/|each|an?) ?epoch", re.IGNORECASE)
 _TIME = re.compile(
     r"(?P<v>\d+(?:\.\d+)?) ?(?P<u>seconds?|secs?|s|minutes?|min|m|hours?|h|ms)(?P<per>(?:/| ?per ?)(?:epoch|it(?:eration)?|step|batch))?\b(?!/)",
     re.IGNORECASE,
@@ -96,6 +111,8 @@ def seconds(value: str, unit: str) -> float:
 
 def _benchmarks(document: Document) -> Iterator[Fact]:
     """Totals of tf_cnn_benchmarks, Horovod's synthetic benchmarks and the Trainer's summary."""
+    if not any(mark in document.text for mark in ("global_step/sec", "img/sec on", "images/sec", "_per_second")):
+        return
     printers: dict[str, int] = {}
     means: list[tuple[int, float, int]] = []
     count: int | None = None
@@ -169,14 +186,14 @@ def _label(name: str) -> str | None:
 
 def _tables(document: Document) -> Iterator[Fact]:
     """Rows or paragraphs that begin with a count: `2 GPUs: 3.8 it/s`, `using 2 GPUs:` with times below."""
-    if len(document.lines) > 300:
+    if len(document.lines) > 300 or not _COUNTED.search(document.text):
         return
     label: str | None = None
     per_epoch = False
     for index, line in enumerate(document.messages):
-        if re.search(r"(?:per|/|each|an?) ?epoch", line, re.IGNORECASE):
+        if not per_epoch and _PER_EPOCH.search(line):
             per_epoch = True
-        head = _HEAD.match(line)
+        head = _HEAD.match(line) if _COUNTED.search(line) else None
         rest = line
         if head is not None:
             number = WORDS.get(head["n"].lower()) or int(head["n"])
@@ -204,9 +221,7 @@ def _tables(document: Document) -> Iterator[Fact]:
 def _evaluations(document: Document) -> Iterator[Fact]:
     """Time of the longest evaluation that a trainer reports."""
     found = [
-        (float(m["v"]), i)
-        for i, line in enumerate(document.messages)
-        if "eval_runtime" in line and (m := _EVAL.search(line))
+        (float(m["v"]), i) for i in lines_with(document, ("eval_runtime",)) if (m := _EVAL.search(document.messages[i]))
     ]
     if found:
         value, index = max(found)
@@ -217,7 +232,8 @@ def _checkpoints(document: Document) -> Iterator[Fact]:
     worst = 0.0
     where = 0
     begun: dict[str, float] = {}
-    for index, line in enumerate(document.messages):
+    for index in lines_with(document, ("aving", "aved", "heckpoint", "state dict")):
+        line = document.messages[index]
         if "aving" in line or "aved" in line:
             step = _FILE_SAVED.search(line[:2000])
             time = document.line(index).time if step is not None else None

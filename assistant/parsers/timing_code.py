@@ -13,10 +13,17 @@ from functools import cache
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 
 NAME = "timing code"
 TRIGGERS = ("time.time()", "perf_counter()", "time.monotonic()", "default_timer()")
 VERSIONS = "Python programs for PyTorch, JAX and CuPy"
+
+#: Of these one stands in every line that is read.
+_HINTS = (
+    "time.time()", "perf_counter()", "time.monotonic()", "default_timer()", "synchronize(", ".item()", ".cpu()", "block_until_ready", ".wait()",
+    ".tolist()", ".numpy()", "reduce(", "gather", "scatter", "broadcast(", "to_all", "toall", "mm(", "matmul(", "model(", "net(",
+)  # fmt: skip
 
 
 @cache
@@ -35,7 +42,8 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 def parse(document: Document) -> Iterable[Fact]:
     patterns = _patterns()
     started: dict[str, bool] = {}
-    for index, line in enumerate(document.messages):
+    for index in lines_with(document, _HINTS):
+        line = document.messages[index]
         stop = patterns["stop"].search(line)
         waits = patterns["wait"].search(line[: stop.start()] if stop else line)
         if waits:

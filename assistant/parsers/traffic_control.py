@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 from assistant.parsers._net import Reader, gbps
 
 NAME = "tc"
@@ -26,7 +27,8 @@ _NETEM = re.compile(r"\bnetem\b.*?(?P<what>(?:delay|loss|reorder|rate) \S+(?: .*
 def parse(document: Document) -> Iterable[Fact]:
     reader = Reader(document)
     device = "interface"
-    for index, text in enumerate(document.messages):
+    for index in lines_with(document, ("qdisc ", "class htb", "netem", "dev ")):
+        text = document.messages[index]
         named = _DEVICE.search(text)
         if named:
             device = named["dev"]

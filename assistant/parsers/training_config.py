@@ -16,6 +16,7 @@ from collections.abc import Iterable
 
 from assistant.facts import Fact, Value
 from assistant.intake.document import Document
+from assistant.parsers._lines import indices_of
 from assistant.parsers._training_keys import keys_of
 
 NAME = "training configuration"
@@ -24,26 +25,50 @@ TRIGGERS = (
     "zero_stage",
     "batch_size",
     "batch-size",
-    "fsdp",
-    "sharding",
-    "parallel",
+    "fsdp_",
+    "sharding_strategy",
+    *(
+        f"{what}{sep}{how}"
+        for what in ("parallel", "tp", "pp", "ep", "cp")
+        for sep in "_-"
+        for how in ("size", "degree")
+    ),
+    "parallel_shard_degree",
+    "parallel_replicate_degree",
     "gradient_accumulation",
+    "gradient-accumulation",
+    "grad_accum",
     "num_workers",
-    "interval",
-    "_steps",
+    "_interval",
+    "-interval",
+    "interval =",
+    "interval:",
+    "save_steps",
+    "eval_steps",
+    "logging_steps",
+    "accumulation_steps",
+    "every_n_",
     "num_experts",
-    "lora",
+    "lora_",
+    "use_lora",
+    "qlora",
+    ": lora",
     "packing",
-    "timeout",
-    "bucket",
+    "_timeout",
+    "-timeout",
+    "timeout_",
+    "bucket_size",
+    "bucket-size",
+    "bucket_cap_mb",
     "ddp_",
     "latency_hiding",
     "mixed_precision",
     "hpz",
-    "offload",
-    "backend",
+    "offload_",
+    "_backend",
+    "-backend",
     "sync_b",
-    "checkpointing",
+    "_checkpointing",
     "pin_memory",
 )
 VERSIONS = "DeepSpeed 0.5 to 0.17 JSON, accelerate, axolotl, LLaMA-Factory YAML, torchtitan TOML, command lines"
@@ -70,8 +95,11 @@ def parse(document: Document) -> Iterable[Fact]:
             facts.append(Fact(key, value, document.origin(index, "config")))
 
     lines = document.lines[:_LINES]
-    keys = keys_of("\n".join(lines).lower())
-    for index, line in enumerate(lines if keys else ()):
+    folded_text = "\n".join(lines).lower()
+    keys = keys_of(folded_text)
+    hints = sorted({hint for key in keys for hint in key.hints})
+    for index in indices_of(folded_text, hints):
+        line = lines[index]
         if len(line) > 3000 or ("=" not in line and ":" not in line and "--" not in line):
             continue
         folded = line.lower()

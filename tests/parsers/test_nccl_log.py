@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assistant.facts import Fact
+from assistant.derive import n15_ranks
+from assistant.facts import CaseFile, Fact
 from assistant.intake.document import Document
 from assistant.parsers import nccl_channels, nccl_init, nccl_log
 from assistant.parsers._nccl_ifaces import address_kind, interface_kind
@@ -242,22 +243,55 @@ def _rank(rank: int, end: str, size: int = 4) -> str:
     return f"n{rank // 2}:{rank}:9 [0] NCCL INFO ncclCommInitRankConfig comm 0x55d{rank} rank {rank} nranks {size} cudaDev 0 nvmlDev 0 busId 1b000 commId 0x9bb2 - Init {end}\n"
 
 
+def life(text: str) -> dict[str, list[object]]:
+    """What the lines of all ranks tell together."""
+    found: dict[str, list[object]] = {}
+    for fact in n15_ranks.derive(CaseFile([*nccl_init.parse(Document("job.log", text))])):
+        found.setdefault(fact.key, []).append(fact.value)
+    return found
+
+
 def test_rank_that_never_started() -> None:
-    found = facts("".join(_rank(r, "START") for r in (0, 1, 3)), nccl_init)
+    text = "".join(_rank(r, "START") for r in (0, 1, 3))
+    assert facts(text, nccl_init)["nccl.nranks"] == [4]
+    found = life(text)
     assert found["nccl.init_missing_ranks"] == ["2"]
     assert found["nccl.init_done"] == [False]
-    assert found["nccl.nranks"] == [4]
 
 
 def test_rank_that_started_and_did_not_complete() -> None:
     text = "".join(_rank(r, "START") for r in range(4)) + "".join(_rank(r, "COMPLETE") for r in (0, 1, 3))
-    assert facts(text, nccl_init)["nccl.init_missing_ranks"] == ["2"]
+    assert life(text)["nccl.init_missing_ranks"] == ["2"]
 
 
 def test_one_ranks_log_shows_no_missing_ranks() -> None:
-    found = facts(_rank(0, "START", 16) + _rank(0, "COMPLETE", 16), nccl_init)
+    found = life(_rank(0, "START", 16) + _rank(0, "COMPLETE", 16))
     assert "nccl.init_missing_ranks" not in found
     assert found["nccl.init_done"] == [True]
+
+
+def test_speeds_of_adapters() -> None:
+    line = "n1:5:9 [0] NCCL INFO NET/IB: [{0}] mlx5_{0}:uverbs{0}:1/IB provider=Mlx5 speed={1} context=0x55d0 pciPath=/sys/devices/pci0000:4a ar=1\n"
+    alike = "".join(line.format(n, 400000) for n in range(4))
+    assert facts(alike)["nccl.hca_speeds"] == ["4 x 400 Gbit/s"]
+    assert facts(alike + line.format(4, 100000))["nccl.hca_speeds"] == ["4 x 400 Gbit/s, mlx5_4 100"]
+
+
+def test_pairs_of_ranks_by_transport() -> None:
+    text = (
+        "n1:5:9 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n"
+        "n1:5:9 [0] NCCL INFO Channel 01/0 : 0[0] -> 1[1] via P2P/CUMEM\n"
+        "n1:5:9 [0] NCCL INFO Channel 00/0 : 9[1] -> 0[0] [receive] via NET/IB/0/GDRDMA\n"
+        "n1:5:9 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA\n"
+        "n1:5:9 [0] NCCL INFO Channel 00/0 : 0[0] -> 9[1] [send] via NET/Socket/0\n"
+    )
+    pairs = [f for f in nccl_channels.parse(Document("rank.log", text)) if f.key == "nccl.pairs"]
+    assert [(f.value, f.count) for f in pairs] == [
+        ("within a host: P2P", 1),
+        ("between hosts: RDMA with GPUDirect", 1),
+        ("between hosts: sockets", 1),
+    ]
+    assert facts(text, nccl_channels)["nccl.pair"] == ["0 -> 9 sockets"]
 
 
 @pytest.mark.parametrize("module", [nccl_log, nccl_channels, nccl_init])

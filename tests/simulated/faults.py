@@ -11,12 +11,15 @@ from tests.simulated.nccl_job import VERSIONS, Job
 
 @dataclass(frozen=True)
 class Fault:
-    """A job and the right answer. `hosts` or `ranks` None: the logs can't tell them, or need not."""
+    """A job and the right answer. `hosts` or `ranks` None: the logs can't tell them, or need not.
+
+    Not `certain`: a host differs, and nothing shows that it matters; the difference is told, and that it may not be the cause."""
 
     job: Job
     causes: tuple[str, ...]
     hosts: frozenset[str] | None = frozenset()
     ranks: frozenset[int] | None = frozenset()
+    certain: bool = True
 
 
 def plant(name: str, nodes: int = 8, form: str = "2.27", steps: int = 40) -> Fault:
@@ -56,12 +59,13 @@ def _host_on_sockets(job: Job, node: int) -> Fault:
 
 def _older_nccl(job: Job, node: int) -> Fault:
     job.older[node] = "2.26.2+cuda12.9"
+    job.stuck = True
     return Fault(job, ("nccl.version-mismatch",), _host(job, node))
 
 
 def _older_driver(job: Job, node: int) -> Fault:
     job.drivers[node] = 12040
-    return Fault(job, ("host.driver-mismatch",), _host(job, node))
+    return Fault(job, ("host.driver-mismatch",), _host(job, node), certain=False)
 
 
 def _missing_rank(job: Job, node: int) -> Fault:
@@ -139,7 +143,7 @@ def _stops_early(job: Job, node: int) -> Fault:
     """One rank calls no collectives any more; the others get one further and wait."""
     rank = node * job.gpus + 4
     job.stops[rank] = job.steps - 5
-    return Fault(job, ("work.rank-failed", "work.collective-mismatch"), None, frozenset((rank,)))
+    return Fault(job, ("work.rank-failed", "work.collective-mismatch"), None, frozenset((rank,)), certain=False)
 
 
 def _dead_rail(job: Job, node: int) -> Fault:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 _BUS = ("1b000", "43000", "52000", "61000", "9d000", "c3000", "d1000", "df000")
 #: Full versions by the short name.
-VERSIONS = {"2.18": "2.18.5+cuda12.2", "2.21": "2.21.5+cuda12.4", "2.27": "2.27.5+cuda12.9", "2.29": "2.29.2+cuda13.0"}
+VERSIONS = {"2.18": "2.18.5+cuda12.2", "2.21": "2.21.5+cuda12.4", "2.27": "2.27.5+cuda12.9", "2.29": "2.29.3+cuda13.0"}
 
 Call = tuple[str, int]
 """A collective and its number of elements."""
