@@ -82,7 +82,7 @@ def main() -> int:
         ours = run([*program, str(path)], **root)
         answer = json.loads(ours.output)
         first = answer["causes"][0]
-        quote = first["evidence"][0]
+        quote = next(e for e in first["evidence"] if e["origin"].get("line"))
         print(f"{size / 1e6:.0f} MB; reading alone {read.wall:.2f} s; triage {ours.wall:.2f} s, {ours.cpu:.2f} s CPU,")
         print(f"memory {ours.memory / 1e6:.0f} MB")
         print(f"verdict {answer['verdict']}: {first['id']} ({first['probability']:.2f}), ranks {first['where']['ranks']}")

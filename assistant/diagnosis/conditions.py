@@ -79,20 +79,25 @@ def _symptom(wanted: str | list[str], case: CaseFile) -> Support | None:
 _NAMED = {"host": "host", "node": "host", "rank": "rank"}
 
 
+#: Places that are named one by one; a message that more of them have is everywhere.
+PLACES = 64
+
+
 def _hit_support(hits: Iterable[Hit]) -> Support:
     support = Support()
     for hit in hits:
         support.origins += hit.samples[:8]
         if hit.fields:
             support.fields = {**hit.fields[0], **support.fields}
-        for origin, fields in zip(hit.samples, hit.fields, strict=True):
+        kinds: set[str] = set()
+        for fields in hit.fields:
             named = [(kind, fields[group]) for group, kind in _NAMED.items() if fields.get(group)]
+            kinds.update(kind for kind, _ in named)
             support.subjects += [(kind, name) for kind, name in named if kind != "rank" or name.isdecimal()]
-            kinds = {kind for kind, _ in named}
-            if origin.rank is not None and "rank" not in kinds:
-                support.subjects.append(("rank", str(origin.rank)))
-            if origin.host is not None and "host" not in kinds:
-                support.subjects.append(("host", origin.host))
+        if "rank" not in kinds and len(hit.ranks) <= PLACES:
+            support.subjects += [("rank", str(rank)) for rank in sorted(hit.ranks)]
+        if "host" not in kinds and len(hit.hosts) <= PLACES:
+            support.subjects += [("host", host) for host in sorted(hit.hosts)]
     return support
 
 
@@ -270,4 +275,9 @@ def _fact_support(facts: list[Fact]) -> Support:
     support.fields.setdefault("value", str(facts[0].value))
     support.fields.setdefault(facts[0].key.replace(".", "_"), str(facts[0].value))
     support.fields.setdefault("subject", facts[0].subject.name)
+    origin = facts[0].origin
+    if origin.rank is not None:
+        support.fields.setdefault("rank", str(origin.rank))
+    if origin.host:
+        support.fields.setdefault("host", origin.host)
     return support

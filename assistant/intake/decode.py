@@ -62,6 +62,7 @@ _BREAKS = re.compile("[\x0b\x0c\x85\u2028\u2029]")
 _RUNS = re.compile(rb"\x00{4,}")
 _RAW_ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,256}(?:\x07|\x1b\\)|.)", re.DOTALL)
 _TEXT_BYTES = bytes([9, 10, 13, *range(32, 127)])
+_PLAIN_BYTES = _TEXT_BYTES.replace(b"\r", b"")
 _NOT_NOISE = bytes([8, 9, 10, 12, 13, *range(32, 127), *range(128, 256)])
 
 
@@ -151,7 +152,9 @@ def decoder(encoding: Encoding) -> codecs.IncrementalDecoder:
 def clean(text: str) -> str:
     """Takes out what a terminal would act on and a reader would not see. Carriage returns stay, as `states` needs them."""
     if not text.isascii():
-        text = plain_spaces(text)
+        unusual = _unusual(text)
+        if plain_spaces(unusual) != unusual:
+            text = plain_spaces(text)
     text = shorter_runs(shorter_numbers(text))
     if not _is_clean(text):
         if "\x1b" in text or "\x08" in text or "\x9b" in text:
@@ -185,9 +188,11 @@ def shorter_numbers(text: str) -> str:
     """Cuts runs of hundreds of digits, which no program prints as a number: Python's own conversions fail on them.
 
     Only every 48th character is looked at; where several in a row are digits, all between them."""
-    if _OFTEN_DIGITS.search(text[::_STEP]) is None:
-        return text
-    return _MANY_DIGITS.sub(lambda found: found[0][:_LONGEST_NUMBER] + "[... cut]", text)
+    for found in _OFTEN_DIGITS.finditer(text[::_STEP]):
+        for at in range(found.start(), found.end() - _STEPS + 2):
+            if text[at * _STEP : (at + _STEPS - 2) * _STEP + 1].isdecimal():
+                return _MANY_DIGITS.sub(lambda run: run[0][:_LONGEST_NUMBER] + "[... cut]", text)
+    return text
 
 
 #: Longest word and longest run of spaces that is kept whole: patterns that try each beginning take its square in time.
@@ -227,8 +232,14 @@ def _shorter(line: str) -> str:
 
 def _is_clean(text: str) -> bool:
     if text.isascii():
-        return not text.encode("ascii").translate(None, _TEXT_BYTES.replace(b"\r", b""))
-    return CONTROLS.search(text) is None
+        return not text.encode("ascii").translate(None, _PLAIN_BYTES)
+    return CONTROLS.search(_unusual(text)) is None
+
+
+def _unusual(text: str) -> str:
+    """The characters that are no printable ASCII, tab or newline, one after the other: few, even in a log full of bars."""
+    raw = text.encode("utf-8", "surrogatepass")
+    return raw.translate(None, _PLAIN_BYTES).decode("utf-8", "surrogatepass")
 
 
 _PROGRESS = re.compile(r"\d ?%|\d+ ?/ ?\d+|\bit/s|\bs/it|[kKMG]i?B/s|\bETA\b|[━█▏#=>.-]{4,}")

@@ -2,7 +2,8 @@
 
 A warning that is printed a hundred thousand times is one fact with a count. Only lines that are equal apart from their
 digits, and that are warnings, errors or states of a progress bar, are left out, and only after many of them. All lines
-of small inputs stay.
+of small inputs stay. Of the states of a progress bar every so many is kept all along, and the last one, so that a change of
+pace is seen however late it comes.
 """
 
 from __future__ import annotations
@@ -15,12 +16,17 @@ from dataclasses import dataclass, field
 SMALL = 1 << 20
 #: Lines of one shape that are kept.
 KEPT = 2000
+#: Of a text, lines that are looked at, and how far apart they are at least; and how many of them have to be alike.
 _SAMPLES = 512
+_APART = 2048
 _SHARE = 8
+_FEWEST = 3
 _DIGITS = b"0123456789"
-_NUMBERS = re.compile(r"\d+")
 _REPEATABLE = re.compile(rb"(?i)warn|error|fail|exception|%\||it/s|s/it|retry|timed? ?out|\bETA\b")
-_REPEATABLE_TEXT = re.compile(_REPEATABLE.pattern.decode())
+_PROGRESS = re.compile(rb"%\||it/s|s/it")
+#: Of the states of a progress bar that are left out, one of so many is kept; twice as many after each `_ERA` of them.
+_EVERY = 8
+_ERA = 4000
 
 
 @dataclass
@@ -29,7 +35,8 @@ class Thinner:
 
     seen: int = 0
     shapes: Counter[bytes] = field(default_factory=Counter)
-    exact: Counter[bytes] = field(default_factory=Counter)
+    passed: Counter[bytes] = field(default_factory=Counter)
+    """States of progress bars beyond the first ones, by shape."""
     left_out: int = 0
 
     def thin(self, text: str) -> tuple[str, list[tuple[int, int]], dict[int, int]]:
@@ -60,6 +67,12 @@ class Thinner:
         values = {line for line, s in zip(lines, shapes, strict=True) if s == shape}
         return len(values) <= 4
 
+    def _telling(self, shape: bytes) -> bool:
+        """Whether the next state of a progress bar is one of those that are kept all along."""
+        count = self.passed[shape]
+        self.passed[shape] += 1
+        return count % (_EVERY << (count // _ERA).bit_length()) == 0
+
     def _without(
         self, lines: list[bytes], shapes: list[bytes], heavy: set[bytes], often: Counter[bytes]
     ) -> tuple[str, list[tuple[int, int]], dict[int, int]]:
@@ -68,10 +81,12 @@ class Thinner:
         repeats: dict[int, int] = {}
         last: dict[bytes, int] = {}
         left = {s: max(1, KEPT - (self.shapes[s] - often[s])) for s in heavy}
+        bars = {s for s in heavy if _PROGRESS.search(s)}
+        final = {s: n for n, s in enumerate(shapes) if s in bars} if bars else {}
         gap = False
         for number, (line, shape) in enumerate(zip(lines, shapes, strict=True)):
             if shape in heavy:
-                if left[shape] <= 0:
+                if left[shape] <= 0 and not (shape in bars and (self._telling(shape) or final[shape] == number)):
                     at = last[shape]
                     repeats[at] = repeats.get(at, 0) + 1
                     self.left_out += 1
@@ -88,12 +103,17 @@ class Thinner:
 
 def _repetitive(text: str) -> bool:
     """Whether lines that may be left out make up a good part, by a sample."""
-    step = max(1, len(text) // _SAMPLES)
-    shapes: Counter[str] = Counter()
+    step = max(_APART, len(text) // _SAMPLES)
+    lines: Counter[bytes] = Counter()
     for start in range(0, len(text), step):
         begin = text.find("\n", start, start + 4096) + 1
         end = text.find("\n", begin, begin + 4096)
         if begin and end > begin:
-            line = text[begin:end]
-            shapes[_NUMBERS.sub("", line) if _REPEATABLE_TEXT.search(line) else line] += 1
-    return max(shapes.values(), default=0) >= _SHARE
+            lines[text[begin:end].encode("utf-8", "surrogatepass")] += 1
+    share = max(_FEWEST, _SHARE * (len(text) // step) // _SAMPLES)
+    if max(lines.values(), default=0) >= share:
+        return True
+    shapes: Counter[bytes] = Counter()
+    for line, count in lines.items():
+        shapes[line.translate(None, _DIGITS)] += count
+    return any(count >= share and _REPEATABLE.search(shape) for shape, count in shapes.items())

@@ -47,6 +47,7 @@ def section_hosts(document: Document) -> list[str | None]:
                     current = prompt["at"] or prompt["plain"]
                     named.add(current)
         hosts.append(current)
-    found = hosts if len(named) > 1 else [None] * len(hosts)
-    document.shared["sections.hosts"] = found
-    return found
+    if len(named) < 2:
+        hosts = [None] * len(hosts)
+    document.shared["sections.hosts"] = hosts
+    return hosts

@@ -9,7 +9,7 @@ mpirun -x NCCL_IB_DISABLE=1 ...        docker run -e NCCL_DEBUG=INFO ...
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from assistant.facts import JOB, Fact, OriginKind, Subject
@@ -123,7 +123,7 @@ def parse(document: Document) -> Iterable[Fact]:
     return facts
 
 
-def _is_dump(messages: list[str], index: int) -> bool:
+def _is_dump(messages: Sequence[str], index: int) -> bool:
     """The lines around it are settings too, as `env` prints them; a script's are mixed with other lines."""
     around = [m for m in messages[max(index - 3, 0) : index + 4] if m.strip()]
     return len(around) > 2 and all(re.match(r"\w+=", m) or m.startswith("$ ") for m in around)

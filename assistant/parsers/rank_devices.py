@@ -50,7 +50,7 @@ def _block() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 def parse(document: Document) -> Iterable[Fact]:
     named: dict[str, set[str]] = {}
-    lines = [(number, document.messages[number]) for number in lines_with(document, _HINTS)]
+    lines = [(n, document.messages[n]) for n in lines_with(document, _HINTS) if "NCCL INFO" not in document.lines[n]]
     for number, text in lines:
         if "ank" not in text and "RANK" not in text:
             continue
@@ -64,7 +64,7 @@ def parse(document: Document) -> Iterable[Fact]:
     index_line, device_line = _block()
     local: str | None = None
     for number, text in lines:
-        if len(text) > 400 or "NCCL INFO" in text or "NCCL WARN" in text:
+        if len(text) > 400 or "NCCL WARN" in text:
             continue
         found = index_line.search(text)
         if found:

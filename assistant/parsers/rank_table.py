@@ -15,7 +15,7 @@ from statistics import median
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
-from assistant.parsers._lines import lines_with
+from assistant.parsers._lines import indices_of
 
 NAME = "table of ranks"
 #: A heading of a column with what ends it, and what stands between pairs of a rank and its figure.
@@ -49,8 +49,8 @@ _NAMES = {"rank", "gpu", "host", "node", "gpu id", "local_rank", "device"}
 _NAMED = re.compile(
     r"(?:^|\s{2,}|[\t|,;#])\s*(?:rank|gpu id|gpu|host|node|local_rank|device)\s*(?:\s{2,}|[\t|,;]|$)", re.IGNORECASE
 )
-#: Lines in which a table is looked for: such tables come in small files or at the start of larger ones.
-_LINES = 20_000
+#: Characters in which a table is looked for: such tables come in small files or at the start of larger ones.
+_REACH = 1 << 20
 _TABLES = 64
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 #: One blank is left where the next column begins with a bar or a comma; more of them are the bound by themselves.
@@ -66,8 +66,8 @@ def parse(document: Document) -> Iterable[Fact]:
 def _tables(document: Document) -> Iterator[Fact]:
     lines = document.lines
     tried = 0
-    for index in lines_with(document, _HEADS):
-        if tried >= _TABLES or index >= _LINES:
+    for index in indices_of(document.text[:_REACH], _HEADS):
+        if tried >= _TABLES:
             return
         line = lines[index]
         if not 12 <= len(line) <= 600 or not _NAMED.search(line):
@@ -116,7 +116,7 @@ def _columns(document: Document, heads: list[str], rows: list[tuple[int, list[st
 
 def _pairs(document: Document) -> Iterator[Fact]:
     seen: dict[str, tuple[float, int]] = {}
-    for index in lines_with(document, _BETWEEN):
+    for index in indices_of(document.text[:_REACH], _BETWEEN):
         line = document.lines[index]
         pairs = _PAIR.findall(line) if len(line) < 2000 and line.lower().count("rank") >= 4 else []
         if len(pairs) >= 4:

@@ -25,7 +25,7 @@ _WORDS = re.compile(
     r"|Total output drops: (?P<m>\d+)"
 )
 #: How headings and rows of a table begin, and what stands in a sentence with a count.
-_BEGINS = ("IFACE", "PORT", "INTERFACE", "Iface", "Port", "Interface", "iface", "port", "interface")
+_BEGINS: tuple[str, ...] = ("IFACE", "PORT", "INTERFACE", "Iface", "Port", "Interface", "iface", "port", "interface")
 _BEGINS += ("Eth", "Et", "swp", "Te", "Hu", "Fo", "Gi", "xe-", "et-")
 _SAID = ("discard", "drops", "error", "CRC")
 _DROPS = frozenset(("RX_DRP", "TX_DRP", "InDiscards", "OutDiscards", "TX_OVR", "RX_OVR"))

@@ -24,7 +24,7 @@ class Fault:
 
 def plant(name: str, nodes: int = 8, form: str = "2.27", steps: int = 40) -> Fault:
     """The fault `name` on the node in the middle (or on a rank there) of a job."""
-    job = Job(nodes=nodes, form=form, nccl=VERSIONS[form], steps=steps)
+    job = Job(nodes=nodes, channels=4, form=form, nccl=VERSIONS[form], steps=steps)
     return FAULTS[name](job, job.nodes // 2)
 
 
@@ -218,7 +218,7 @@ FAULTS: dict[str, Callable[[Job, int], Fault]] = {
 
 def healthy(name: str, nodes: int = 8, form: str = "2.27", steps: int = 40) -> Job:
     """A job without a fault; with differences between hosts that are natural."""
-    job = Job(nodes=nodes, form=form, nccl=VERSIONS[form], steps=steps)
+    job = Job(nodes=nodes, channels=4, form=form, nccl=VERSIONS[form], steps=steps)
     HEALTHY[name](job)
     return job
 

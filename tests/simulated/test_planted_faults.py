@@ -100,13 +100,26 @@ def test_a_gpu_fault_among_512_kernel_logs(kb: Knowledge, tmp_path: Path) -> Non
     assert (first.id, first.where.hosts) == ("gpu.fault", ["gpu-0301"])
 
 
-@pytest.mark.parametrize("nodes", [64, 512])
-@pytest.mark.parametrize("name", ["docker-interface", "missing-rank", "stuck-rank", "plain"])
-def test_many_ranks(name: str, nodes: int, kb: Knowledge, tmp_path: Path) -> None:
+#: Of many ranks: a fault, the form of the logs, and the number of nodes.
+MANY = [
+    ("plain", "rank-file", 64),
+    ("plain", "torchrun-node", 512),
+    ("docker-interface", "rank-file", 64),
+    ("docker-interface", "torchrun-node", 512),
+    ("missing-rank", "rank-file", 512),
+    ("missing-rank", "slurm", 64),
+    ("stuck-rank", "torchrun-rank", 64),
+    ("stuck-rank", "slurm", 512),
+]
+
+
+@pytest.mark.parametrize(("name", "form", "nodes"), MANY)
+def test_many_ranks(name: str, form: str, nodes: int, kb: Knowledge, tmp_path: Path) -> None:
+    fault = Fault(healthy(name, nodes), ()) if name == "plain" else plant(name, nodes)
+    fault.job.channels, fault.job.steps = 2, 4
+    case, found = found_in(kb, forms.write(fault.job, form, tmp_path))
     if name == "plain":
-        case, found = found_in(kb, forms.write(healthy(name, nodes, steps=4), "rank-file", tmp_path))
         assert odd_facts(case) == []
         assert found.verdict != "problem", told(found)
-        return
-    fault = plant(name, nodes, steps=4)
-    check(fault, found_in(kb, forms.write(fault.job, "rank-file", tmp_path))[1])
+    else:
+        check(fault, found)
