@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 Value = str | int | float | bool
 
@@ -33,6 +33,10 @@ class Origin:
     time: float | None = None
     """Seconds; only differences within one file or between files of one run mean something. None: no time on the line."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Facts are sent between processes by the thousand; the way that dataclasses with slots have of their own is slow.
+        return Origin, (self.kind, self.file, self.line, self.host, self.rank, self.quote, self.time)
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:
@@ -43,6 +47,9 @@ class Subject:
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}".strip()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Subject, (self.kind, self.name)
 
 
 JOB = Subject()
@@ -57,6 +64,9 @@ class Fact:
     origin: Origin
     subject: Subject = JOB
     count: int = 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Fact, (self.key, self.value, self.origin, self.subject, self.count)
 
 
 #: Lines kept for each signature; further ones are only counted.

@@ -6,6 +6,7 @@ answer is the same on any number of cores.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import threading
@@ -72,6 +73,11 @@ def gather(
     """The case file of all sources. What could not be read stands in their notes and errors.
 
     `workers`: processes to read with; None is as many as there are cores, where it is worth it."""
+    with _without_collection():
+        return _gather(kb, sources, progress, workers)
+
+
+def _gather(kb: Knowledge, sources: Sequence[Source], progress: Progress, workers: int | None) -> CaseFile:
     case = CaseFile()
     scanner = scanner_for(kb.fingerprint)
     size = sum(source.size for source in sources)
@@ -96,6 +102,18 @@ def gather(
     for group in batches:
         _take(case, group, _read(kb, group, later.again(), progress))
     return case
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Reading makes many objects and no cycles: the collector would only look at them again and again."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
 
 
 def cores() -> int:

@@ -12,19 +12,35 @@ _MACHINE = regex(
 )
 _SENTENCE = regex(r"^[\"'(]?[A-Za-z][^\t|=<>{}\[\]]*[.!?]?$")
 
+SAID = 20_000
+"""Characters of a message that are read as sentences; what follows is read as a text that was handed over."""
+
+_LONGEST = 2000
+"""Characters of a line that tell whether a program printed it."""
+
 FEWEST = 2
 """So many lines of machine output together are a pasted block."""
 
 
 def looks_like_output(line: str) -> bool:
     """Whether a line was printed by a program rather than typed by a person."""
-    return bool(line.strip()) and _MACHINE.search(line) is not None
+    return bool(line.strip()) and _MACHINE.search(line, 0, _LONGEST) is not None
 
 
 def split_pasted(text: str, already: int = 0) -> tuple[str, list[Attached]]:
-    """The prose of a message, and its block of machine output as an attachment ("pasted text 1").
+    """The prose of a message, and as attachments ("pasted text 1") its block of machine output and what is too long for prose."""
+    prose, pasted = _split(text, already)
+    if len(prose) <= SAID:
+        return prose, pasted
+    ends = (prose.rfind(end, SAID // 2, SAID) + 1 for end in ("\n", ". ", " "))
+    cut = next((end for end in ends if end), SAID)
+    note = f"the message after its first {cut} characters"
+    rest = Attached(f"pasted text {already + len(pasted) + 1}", prose[cut:], notes=(note,))
+    return prose[:cut].strip(), [*pasted, rest]
 
-    One block reaches from the first to the last such line; lines between them belong to it."""
+
+def _split(text: str, already: int) -> tuple[str, list[Attached]]:
+    """One block reaches from the first to the last line of machine output; lines between them belong to it."""
     lines = text.split("\n")
     marked = [i for i, line in enumerate(lines) if looks_like_output(line)]
     if len(lines) < FEWEST or len(marked) < FEWEST:

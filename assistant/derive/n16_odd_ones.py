@@ -15,6 +15,8 @@ from knowledge.settings_table import settings
 
 #: Places that are named for one key.
 NAMED = 8
+#: Hosts that can be without what all others have: of more, lines may only not have been read.
+FEW = 2
 #: Settings that name what differs between hosts by nature, so that a difference is no fault.
 BY_HOST = frozenset(
     (
@@ -56,7 +58,7 @@ def _absent(key: str, called: str, values: dict[Value, Places], everyone: set[st
     having = _all_hosts(values.values())
     without = everyone - having
     few = min(without, having, key=len) if len(values) == 1 else set()
-    if not few or len(everyone) < 3 or len(few) > (1 - MOST) * len(everyone):
+    if not few or len(everyone) < 3 or len(few) > min(FEW, (1 - MOST) * len(everyone)):
         return
     (value,) = values
     have, lack = (none, _shown(value)) if few is without else (_shown(value), none)

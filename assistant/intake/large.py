@@ -14,7 +14,7 @@ from assistant.intake.jsonlines import looks_like
 from assistant.intake.packed import TooMuch, damage
 from assistant.intake.skim import Batch, Part, Skimmer, shape
 
-BLOCK = 4 << 20
+BLOCK = 1 << 20
 #: Bytes from which encoding and form of a large text are told.
 _FORM = 16 << 10
 _JSON_VALUE = re.compile(rb"\s*(?:\{\s*\"|\[\s*[{\[])")

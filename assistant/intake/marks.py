@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -38,20 +39,23 @@ _LOGGY = re.compile(
     r"(?:\[[^\]]{8,40}\] )?[A-Za-z0-9][\w.-]*:\d+:\d+ \[-?\d+\]|Traceback \(most|  File \"|\[(?:rank|default)\d+\]"
     r"|\[?[VIWEFC]\d{3,4} \d\d:|\[?20\d\d-\d\d-\d\d[ T]|\[[EWIF] \w|NCCL |\[?(?:INFO|WARNING|WARN|ERROR|DEBUG)\b|srun: |torch\.|\w*Error: "
 )
-_NUMBERED = re.compile(r"^ {0,5}(\d{1,6}): (?![\w.@-]+: <| *\d)(.{0,80})", re.MULTILINE)
-_HOSTED = re.compile(r"^([A-Za-z0-9][\w.-]{0,62}): (.{0,80})", re.MULTILINE)
-_SERVICE = re.compile(r"^([A-Za-z][\w.-]*) *\| (.{0,80})", re.MULTILINE)
-_POD = re.compile(r"^([a-z0-9](?:[-a-z0-9.]*[a-z0-9])?) ([a-z0-9](?:[-a-z0-9]*[a-z0-9])?) (.{0,80})", re.MULTILINE)
-_WORDS = re.compile(r"^[^\n]*\S", re.MULTILINE)
+_NUMBERED = re.compile(r" {0,5}(\d{1,6}): (?![\w.@-]+: <| *\d)(.{0,80})")
+_HOSTED = re.compile(r"([A-Za-z0-9][\w.-]{0,62}): (.{0,80})")
+_SERVICE = re.compile(r"([A-Za-z][\w.-]*) *\| (.{0,80})")
+_POD = re.compile(r"([a-z0-9](?:[-a-z0-9.]*[a-z0-9])?) ([a-z0-9](?:[-a-z0-9]*[a-z0-9])?) (.{0,80})")
 _NCCL = re.compile(r"[A-Za-z0-9][\w.-]*:(\d+):\d+ \[(\d+)\]")
-_NCCL_HOST = re.compile(r"^.{0,60}?(?<![\w.-])([A-Za-z0-9][\w.-]*):\d+:\d+ \[\d+\] ", re.MULTILINE)
+_NCCL_PROCESS = re.compile(r":\d+:\d+ \[\d+\] ")
+_NAME_BEFORE = re.compile(r"(?<![\w.-])[A-Za-z0-9][\w.-]*$")
 _ELASTIC = re.compile(r"torch\.distributed\.(?:run\b|elastic|launcher)|\btorchrun\b|local_rank: \d|\[default\d+\]:")
 _NODES = re.compile(
     r"--?nnodes[= ](?!1\b|1:1\b)\S|\bnnodes[\"']?\s*[:=]\s*[\"']?(?:[2-9]|\d\d)|\bnNodes (?:[2-9]|\d\d)|\bgroup_world_size=(?:[2-9]|\d\d)"
     r"|\bgroup_rank=[1-9]|SLURM_(?:J?O?B?_?)N(?:UM_)?NODES=(?:[2-9]|\d\d)|--nodes[= ](?:[2-9]|\d\d)|\bnum_machines:? *(?:[2-9]|\d\d)|--node[_-]rank[= ][1-9]"
 )
-_NODE_WORDS = ("nodes", "node_rank", "node-rank", "group_rank", "group_world_size", "num_machines")
-_RANKS = re.compile(r"\[rank(\d+)\]|\[Rank (\d+)\]|default(\d+)\]|\brank (\d+) nranks \d+")
+_NODE_WORDS = ("nodes", "Nodes", "NODES", "node_rank", "node-rank", "group_rank", "group_world_size", "num_machines")
+#: Characters before and after one of these words in which the number of nodes stands.
+_NEAR = 24
+_RANKS = (re.compile(r"\[rank(\d+)\]"), re.compile(r"\[Rank (\d+)\]"), re.compile(r"rank (\d+) nranks \d"))
+_LOCAL_RANK = re.compile(r"default(\d+)\]")
 
 _NO_HOST = re.compile(
     r"(?:\w*(?:Error|Exception|Warning|Interrupt|Exit|Failure)|srun|sbatch|salloc|slurm\w*|scancel|mpirun|mpiexec|prterun|orted|bash|sh|zsh|line|python[\d.]*"
@@ -83,9 +87,10 @@ def marks_of(text: str, before: Marks | None = None) -> Marks:
     """How this text is marked; what was seen in the part `before` it still holds."""
     head = HEAD if before is None else LATER
     sample = text if len(text) <= head + TAIL else text[:head] + text[text.rfind("\n", 0, len(text) - TAIL) :]
-    numbered, number_is_node = _number_marks(sample)
-    one_node = _single(sample)
-    marks = Marks(numbered, number_is_node, one_node, _hosts(sample), _services(sample), _pods(sample), dated(sample))
+    lines = [line for line in sample.split("\n") if line and not line.isspace()]
+    numbered, number_is_node = _number_marks(lines)
+    services = _services(lines) if " | " in sample else frozenset()
+    marks = Marks(numbered, number_is_node, _single(sample), _hosts(lines), services, _pods(lines), dated(sample))
     if before is None:
         return marks
     return Marks(
@@ -99,18 +104,18 @@ def marks_of(text: str, before: Marks | None = None) -> Marks:
     )
 
 
-def _lines(text: str) -> int:
-    return sum(1 for _ in _WORDS.finditer(text))
+def _rows(pattern: re.Pattern[str], lines: Iterable[str]) -> list[tuple[str, ...]]:
+    return [found.groups() for found in map(pattern.match, lines) if found is not None]
 
 
-def _number_marks(text: str) -> tuple[bool, bool]:
-    rows = _NUMBERED.findall(text)
+def _number_marks(lines: list[str]) -> tuple[bool, bool]:
+    rows = _rows(_NUMBERED, (line for line in lines if line[0] in " 0123456789"))
     if len(rows) < 2:
         return False, False
     often = Counter(n for n, _ in rows)
     loggy = sum(_LOGGY.match(rest) is not None for _, rest in rows)
     repeated = len(often) < len(rows)
-    numbered = repeated and (loggy > 0 or len(rows) >= max(4, 0.5 * _lines(text)))
+    numbered = repeated and (loggy > 0 or len(rows) >= max(4, 0.5 * len(lines)))
     numbered = numbered or (loggy >= 2 and loggy >= 0.5 * len(rows))
     if not numbered:
         return False, False
@@ -124,25 +129,42 @@ def _number_marks(text: str) -> tuple[bool, bool]:
 
 
 def _single(text: str) -> bool:
-    low = text.lower()
-    if any(word in low for word in _NODE_WORDS) and _NODES.search(text):
+    if _several_nodes(text) or _several_hosts(text):
         return False
-    if len(set(_NCCL_HOST.findall(text))) > 1:
-        return False
-    ranks: set[int] = set()
-    local: set[int] = set()
-    for a, b, c, d in _RANKS.findall(text):
-        if c:
-            local.add(int(c))
-        else:
-            ranks.add(int(a or b or d))
+    ranks = {int(n) for pattern in _RANKS for n in pattern.findall(text)}
+    local = {int(n) for n in _LOCAL_RANK.findall(text)}
     if len(local) == 1 and local != {0}:
         return False  # only one of the local ranks prints: the last of all, on the last of the nodes
     return not (local and ranks and max(ranks) > max(7, max(local)))
 
 
-def _hosts(text: str) -> frozenset[str]:
-    rows = _HOSTED.findall(text)
+def _several_nodes(text: str) -> bool:
+    for word in _NODE_WORDS:
+        at = text.find(word)
+        while at != -1:
+            if _NODES.search(text, max(0, at - _NEAR), at + len(word) + _NEAR):
+                return True
+            at = text.find(word, at + len(word))
+    return False
+
+
+def _several_hosts(text: str) -> bool:
+    """Whether NCCL's lines name two hosts."""
+    first = ""
+    for found in _NCCL_PROCESS.finditer(text):
+        start = text.rfind("\n", 0, found.start()) + 1
+        named = (
+            _NAME_BEFORE.search(text[start : min(found.start(), start + 124)]) if found.start() - start <= 124 else None
+        )
+        if named is not None and named.start() <= 60:
+            if first and named[0] != first:
+                return True
+            first = named[0]
+    return False
+
+
+def _hosts(lines: list[str]) -> frozenset[str]:
+    rows = _rows(_HOSTED, (line for line in lines if ": " in line[:65]))
     if not rows:
         return frozenset()
     often: Counter[str] = Counter()
@@ -157,7 +179,7 @@ def _hosts(text: str) -> frozenset[str]:
     plain = [
         n for n in often if n not in named and _NO_HOST.fullmatch(n) is None and not n.isdigit() and n[0].isalpha()
     ]
-    count = _lines(text)
+    count = len(lines)
     share = sum(often[n] for n in named)
     good = set(twice)
     if share >= max(3, 0.5 * count) and len(named) < share:
@@ -167,24 +189,22 @@ def _hosts(text: str) -> frozenset[str]:
     return frozenset(good)
 
 
-def _services(text: str) -> frozenset[str]:
-    if " | " not in text:
-        return frozenset()
-    rows = _SERVICE.findall(text)
+def _services(lines: list[str]) -> frozenset[str]:
+    rows = _rows(_SERVICE, lines)
     often = Counter(n for n, _ in rows)
     loggy = any(_LOGGY.match(rest.lstrip()) for _, rest in rows)
-    if len(rows) < 2 or len(often) == len(rows) or not loggy or len(rows) < 0.6 * _lines(text):
+    if len(rows) < 2 or len(often) == len(rows) or not loggy or len(rows) < 0.6 * len(lines):
         return frozenset()
     return frozenset(often)
 
 
-def _pods(text: str) -> frozenset[str]:
-    rows = _POD.findall(text)
+def _pods(lines: list[str]) -> frozenset[str]:
+    rows = _rows(_POD, lines)
     if len(rows) < 3:
         return frozenset()
     often = Counter((pod, container) for pod, container, _ in rows if "-" in pod and any(c.isdigit() for c in pod))
     loggy = any(_LOGGY.match(rest) for _, _, rest in rows)
     kept = sum(often.values())
-    if not loggy or kept < 0.6 * _lines(text) or len(often) > kept / 2:
+    if not loggy or kept < 0.6 * len(lines) or len(often) > kept / 2:
         return frozenset()
     return frozenset(pod for pod, _ in often)

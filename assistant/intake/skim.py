@@ -33,10 +33,12 @@ BEFORE = 1 << 10
 AFTER = 6 << 10
 #: Occurrences of needles in a slice from which they are looked for one needle at a time.
 MANY = 1500
+#: Ranks that may write into one text, each of which has a line of its own to say.
+RANKS = 8192
 #: Lines that are kept of each text for one needle, by its weight; and of a batch, after which a text gives only `REST`.
-TEXT = {Weight.LIGHT: 24, Weight.FULL: 64, Weight.LINES: 1000}
+TEXT = {Weight.LIGHT: 24, Weight.FULL: 64, Weight.LINES: RANKS}
 BATCH = {Weight.LIGHT: 200, Weight.FULL: 2000, Weight.LINES: 1 << 40}
-REST = {Weight.LIGHT: 0, Weight.FULL: 2, Weight.LINES: 1000}
+REST = {Weight.LIGHT: 0, Weight.FULL: 2, Weight.LINES: RANKS}
 #: Share of the bytes of a text that is kept for one needle beyond that.
 SHARE = {Weight.LIGHT: 0.0, Weight.FULL: 0.002, Weight.LINES: 0.01}
 

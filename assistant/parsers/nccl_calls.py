@@ -64,21 +64,23 @@ class _Calls:
 
 
 def parse(document: Document) -> Iterable[Fact]:
-    ids: dict[tuple[str, str], str] = {}
+    ids: dict[tuple[tuple[str, str], str], str] = {}
     found: dict[tuple[str, str], dict[str, _Calls]] = {}
+    processes: set[tuple[str, str]] = set()
     for line in nccl_lines(document):
         text = line.text
+        process = (line.host or "", line.pid)
+        processes.add(process)
         if "Init START" in text:
             begun = _begun().search(text)
             if begun:
-                ids[f"{line.host}:{line.pid}", begun[1]] = begun[2]
+                ids[process, begun[1]] = begun[2]
             continue
         if " opCount " not in text:
             continue
         call = _call().match(text)
         if call is None or call["size"] == "1":
             continue
-        process = (line.host or "", line.pid)
         of = found.get(process)
         if of is None:
             if len(found) >= _PROCESSES:
@@ -89,11 +91,14 @@ def parse(document: Document) -> Iterable[Fact]:
             if len(of) >= _COMMUNICATORS:
                 continue
             calls = of[call["comm"]] = _Calls(int(call["size"]))
-            calls.known = ids.get((f"{line.host}:{line.pid}", call["comm"]), "?")
+            calls.known = ids.get((process, call["comm"]), "?")
         _add(calls, call, line.index)
+    ends = (
+        len(processes) == 1 or not document.shifts
+    )  # of a stream that was skimmed, the last lines of most ranks are left out
     for of in found.values():
         for calls in of.values():
-            yield from _facts(document, calls)
+            yield from _facts(document, calls, ends)
 
 
 def _add(calls: _Calls, call: re.Match[str], index: int) -> None:
@@ -106,7 +111,7 @@ def _add(calls: _Calls, call: re.Match[str], index: int) -> None:
     )
     if number != calls.last:
         if number != calls.last + 1:
-            calls.whole = calls.whole and calls.last == -1 and number <= 1
+            calls.whole = False
         if calls.whole and number in MARKED:
             calls.sums[number] = (calls.total.hex(), index)
         old = calls.last - LAST
@@ -120,7 +125,7 @@ def _add(calls: _Calls, call: re.Match[str], index: int) -> None:
         calls.total = blake2b(calls.total + said.encode(), digest_size=6).digest()
 
 
-def _facts(document: Document, calls: _Calls) -> Iterable[Fact]:
+def _facts(document: Document, calls: _Calls, ends: bool) -> Iterable[Fact]:
     if calls.own or calls.last < 0:
         return
     index = calls.at[calls.last][1]
@@ -128,7 +133,8 @@ def _facts(document: Document, calls: _Calls) -> Iterable[Fact]:
     if rank is None:
         return
     subject, who = Subject("rank", str(rank)), f"{calls.known}/{calls.size}"
-    yield Fact("nccl.call_last", f"{who} #{calls.last}", document.origin(index), subject)
+    if ends:
+        yield Fact("nccl.call_last", f"{who} #{calls.last}", document.origin(index), subject)
     for number, (said, at) in sorted(calls.at.items()):
         if number in MARKED or number > calls.last - LAST:
             yield Fact("nccl.call", f"{who} #{number} {', '.join(said)}", document.origin(at), subject)

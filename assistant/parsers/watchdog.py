@@ -21,6 +21,7 @@ from assistant.parsers._phase import last_phase, progress_before
 
 NAME = "PyTorch watchdog"
 TRIGGERS = ("collective operation timeout", "last enqueued", "timed out in blocking wait")
+LINES = ("orkNCCL(", "last enqueued", "timed out in blocking wait")
 VERSIONS = (
     "PyTorch 1.5 to 2.9: watchdog of ProcessGroupNCCL, desync report, monitoredBarrier, TORCH_DISTRIBUTED_DEBUG=DETAIL"
 )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 _WORDS = {
     "a": 1, "an": 1, "one": 1, "single": 1, "both": 2, "two": 2, "couple": 2, "pair": 2, "three": 3, "four": 4, "five": 5, "six": 6,
@@ -80,8 +81,9 @@ def denied(text: str, pattern: str) -> re.Match[str] | None:
     return next((m for m in regex(pattern).finditer(text) if negated(text, m.start())), None)
 
 
-def clauses(text: str) -> list[tuple[int, str]]:
-    """The clauses of a text with their offsets."""
+@lru_cache(maxsize=64)
+def clauses(text: str) -> tuple[tuple[int, str], ...]:
+    """The clauses of a text with their offsets: asked for again and again while a text is read."""
     out, start = [], 0
     for found in _CLAUSE.finditer(text):
         if text[start : found.start()].strip():
@@ -89,12 +91,11 @@ def clauses(text: str) -> list[tuple[int, str]]:
         start = found.end()
     if text[start:].strip():
         out.append((start, text[start:]))
-    return out
+    return tuple(out)
 
 
 def clause_at(text: str, position: int) -> str:
     """The clause in which a position lies."""
-    for offset, clause in reversed(clauses(text)):
-        if offset <= position:
-            return clause
-    return text
+    found = clauses(text)
+    at = bisect_right(found, position, key=lambda clause: clause[0])
+    return found[at - 1][1] if at else text
