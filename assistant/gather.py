@@ -30,8 +30,9 @@ BATCH = 64 << 20
 FILES = 64
 FIRST = 32 << 20
 FIRST_FILES = 12
-#: Bytes from which further processes are worth their start.
+#: Bytes and files from which further processes are worth their start.
 MANY = 24 << 20
+FEW = 100
 _TICK = 0.1
 
 
@@ -85,7 +86,7 @@ def _gather(kb: Knowledge, sources: Sequence[Source], progress: Progress, worker
         _take(case, sources, _read(kb, sources, None, progress))
         return case
     batch = Batch(scanner.needles, scanner.once, large=size > WHOLE)
-    if size <= MANY:
+    if size <= MANY and len(sources) <= FEW:
         _take(case, sources, _read(kb, sources, batch, progress))
         return case
     first, *batches = _batches(sources)
@@ -94,7 +95,7 @@ def _gather(kb: Knowledge, sources: Sequence[Source], progress: Progress, worker
         return case
     later = batch.after(scanner.tired(case.hits))
     if workers is None:
-        workers = min(cores(), len(batches)) if size - sum(s.size for s in first) > MANY else 1
+        workers = min(cores(), len(batches))
     if workers > 1 and threading.active_count() == 1 and "fork" in multiprocessing.get_all_start_methods():
         for group, result in zip(batches, _forked(kb, batches, later, progress, workers), strict=True):
             _take(case, group, result)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from assistant.facts import RELIABILITY, CaseFile, Fact, Hit, Origin, Value
+from assistant.understand.dismissed import dismissed_spans
 from knowledge.load import pattern_id
 
 
@@ -141,9 +142,9 @@ def _said(pattern: str, case: CaseFile, asked: bool) -> Support | None:
         return None
     regex = _says(pattern)
     for sentence in case.says:
-        guesses = () if asked else guess_spans(sentence)
+        aside = () if asked else guess_spans(sentence) + dismissed_spans(sentence)
         found = next(
-            (m for m in regex.finditer(sentence) if not any(a <= m.start() and m.end() <= b for a, b in guesses)), None
+            (m for m in regex.finditer(sentence) if not any(a <= m.start() and m.end() <= b for a, b in aside)), None
         )
         if found:
             return Support(

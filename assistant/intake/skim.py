@@ -52,6 +52,27 @@ Part = tuple[int, bytes]
 """(number of the first line, whole lines); 0: it goes on where the last part ended."""
 
 
+#: States of a progress bar, between carriage returns, of which one is kept where they never end their line.
+STATES = 25
+_TROUBLE = (b"error", b"exception", b"traceback", b"warn", b"fail", b"killed", b"abort", b"timeout", b"timed out", b"\n")
+
+
+def _fewer_states(block: bytes) -> bytes:
+    """A block of a line without end: of many states of a progress bar every 25th, and those that tell of trouble."""
+    states = block.split(b"\r")
+    if len(states) < 4 * STATES:
+        return block
+    kept = set(range(0, len(states), STATES)) | {len(states) - 1}
+    lower = block.lower()
+    for word in _TROUBLE:
+        number = done = 0
+        while (at := lower.find(word, done)) != -1 and len(kept) < len(states) // 4:
+            number += lower.count(b"\r", done, at)
+            kept.add(number)
+            done = at + 1
+    return b"\r".join([states[n] for n in sorted(kept)])
+
+
 _DIGITS = re.compile(r"\d+")
 
 
@@ -109,7 +130,7 @@ class Batch:
             frozenset(common),
             self.needles.everywhere(tired),
             Counter(self.texts),
-            whole=0,
+            whole=0 if self.large else WHOLE,
             plain=Counter(self.plain),
             vain=Counter(self.vain),
             fruitful=set(self.fruitful),
@@ -200,8 +221,13 @@ class Skimmer:
 
     def feed(self, block: bytes) -> Iterator[Part]:
         if self._passing:
-            yield 0, block
-            return
+            end = block.find(b"\n") + 1
+            yield 0, _fewer_states(block[:end] if end else block)
+            if not end:
+                return
+            self._passing = False
+            self.line += 1
+            block = block[end:]
         start, size = 0, len(block)
         if self._carry:
             # What is left of the last block goes with the first lines of this one, so that the rest need not be copied.
@@ -223,7 +249,7 @@ class Skimmer:
         if len(self._carry) > LONGEST:
             self._passing = True
             rest, self._carry = self._carry, b""
-            yield self.line, rest
+            yield self.line, _fewer_states(rest)
 
     def finish(self) -> Iterator[Part]:
         if self._carry:

@@ -29,10 +29,14 @@ class NcclLine:
 
 
 @cache
-def _head() -> re.Pattern[str]:
-    return re.compile(
-        r"(?:(?P<host>[A-Za-z0-9][\w.-]*):(?P<pid>\d+):(?P<tid>\d+) \[(?P<dev>-?\d+)\] (?:.*?NCCL |\S+:\d+ )?|^.*?NCCL )"
-        r"(?P<level>INFO|WARN) (?P<text>.*)$"
+def _heads() -> tuple[re.Pattern[str], ...]:
+    """With host, process and device; without. A mark of a launcher may stand before either."""
+    level = r"(?P<level>INFO|WARN) (?P<text>.*)$"
+    return (
+        re.compile(
+            r"(?P<host>[A-Za-z0-9][\w.-]*):(?P<pid>\d+):(?P<tid>\d+) \[(?P<dev>-?\d+)\] (?:.*?NCCL |\S+:\d+ )?" + level
+        ),
+        re.compile(r"(?P<host>(?!))?(?P<pid>(?!))?(?P<dev>(?!))?^.*?NCCL " + level),
     )
 
 
@@ -50,10 +54,11 @@ def nccl_lines(document: Document) -> list[NcclLine]:
 
 
 def _lines(document: Document) -> Iterator[NcclLine]:
+    full, bare = _heads()
     for index, line in enumerate(document.lines):
         if "NCCL" not in line and " INFO " not in line and " WARN " not in line:
             continue
-        found = _head().search(line)
+        found = full.search(line) or bare.search(line)
         if found:
             yield NcclLine(
                 index,

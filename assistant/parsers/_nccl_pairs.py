@@ -10,7 +10,7 @@ from assistant.facts import Fact, Subject
 from assistant.intake.document import Document
 
 #: Pairs of one text with a slower transport that are named.
-NAMED = 4
+NAMED = 16
 P2P, MNNVL, SHM = "P2P", "P2P over NVLink", "shared memory"
 GPUDIRECT, RDMA, SOCKETS = "RDMA with GPUDirect", "RDMA without GPUDirect", "sockets"
 WITHIN, BETWEEN = "within a host", "between hosts"
@@ -48,16 +48,22 @@ class Pairs:
     """(where, kind) -> pairs (from, to) with the line of the first channel."""
 
     found: dict[tuple[str, str], dict[tuple[str, str], int]] = field(default_factory=dict)
+    slow: dict[tuple[str, str, str], int] = field(default_factory=dict)
 
-    def add(self, source: str, target: str, how: str, index: int) -> None:
+    def add(self, source: str, target: str, how: str, index: int, *, received: bool) -> None:
+        """A channel; `received` where the receiving end tells it, since pairs are counted at the sending end."""
         kind = _kind(how)
-        if kind is not None and source != target:
+        if kind is None or source == target:
+            return
+        if not received:
             self.found.setdefault(kind, {}).setdefault((source, target), index)
+        if kind[1] not in (P2P, MNNVL, GPUDIRECT) and len(self.slow) < NAMED:
+            self.slow.setdefault((source, target, kind[1]), index)
 
     def facts(self, document: Document, hosts: Mapping[str, str | None]) -> Iterator[Fact]:
         for (where, kind), pairs in self.found.items():
             counts: dict[tuple[str, str], int] = {}
-            for (source, target), _ in pairs.items():
+            for source, target in pairs:
                 same = where == BETWEEN and kind != MNNVL and _same_host(hosts.get(source), hosts.get(target))
                 place = WITHIN if same else where
                 counts[source, place] = counts.get((source, place), 0) + 1
@@ -65,10 +71,8 @@ class Pairs:
                 index = next(i for (a, _), i in pairs.items() if a == source)
                 subject = Subject("rank", source)
                 yield Fact("nccl.pairs", f"{place}: {kind}", document.origin(index), subject, count)
-            if kind not in (P2P, MNNVL, GPUDIRECT):
-                for (source, target), index in list(pairs.items())[:NAMED]:
-                    text = f"{source} -> {target} {kind}"
-                    yield Fact("nccl.pair", text, document.origin(index), Subject("rank", source))
+        for (source, target, kind), index in self.slow.items():
+            yield Fact("nccl.pair", f"{source} -> {target} {kind}", document.origin(index), Subject("rank", source))
 
 
 def _same_host(a: str | None, b: str | None) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 
 
 @dataclass(slots=True)
@@ -27,10 +28,11 @@ def logical_lines(document: Document, needed: tuple[str, ...] = ()) -> Iterator[
     one of these words only."""
     start = 0
     parts: list[str] = []
+    wanted = set(lines_with(document, (*needed, "\\\n", "\\ \n"))) if needed else ()
     for index, line in enumerate(document.messages):
         if not parts:
             start = index
-            if needed and not line.endswith(("\\", "\\ ")) and not any(word in line for word in needed):
+            if needed and index not in wanted:
                 continue
         stripped = line.rstrip()
         if stripped.endswith("\\") and len(parts) < 200:

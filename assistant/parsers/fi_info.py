@@ -14,11 +14,16 @@ from collections.abc import Iterable
 
 from assistant.facts import Fact
 from assistant.intake.document import Document
+from assistant.parsers._lines import lines_with
 from assistant.parsers._net import Reader
 
 NAME = "fi_info"
 TRIGGERS = ("provider: ", "fi_getinfo: ")
 VERSIONS = "libfabric 1.6 to 2.2: fi_info short and with -v"
+
+_PROVIDER = re.compile(r"^\s*provider: (\S+)")
+_DOMAIN = re.compile(r"^\s+domain: (\S+)")
+_FAILED = re.compile(r"fi_getinfo: -\d+")
 
 
 def parse(document: Document) -> Iterable[Fact]:
@@ -26,9 +31,10 @@ def parse(document: Document) -> Iterable[Fact]:
     domains: dict[str | None, set[str]] = {}
     first: dict[str | None, int] = {}
     provider = ""
-    for index, text in enumerate(document.messages):
-        head = re.match(r"^\s*provider: (\S+)", text)
-        domain = re.match(r"^\s+domain: (\S+)", text)
+    for index in lines_with(document, ("provider: ", "domain: ", "fi_getinfo: -")):
+        text = document.messages[index]
+        head = _PROVIDER.match(text)
+        domain = _DOMAIN.match(text)
         host = reader.hosts[index]
         if head:
             provider = head[1]
@@ -36,7 +42,7 @@ def parse(document: Document) -> Iterable[Fact]:
             domains.setdefault(host, set())
         elif domain and provider == "efa":
             domains.setdefault(host, set()).add(re.sub(r"-(?:rdm|dgrm)$", "", domain[1]))
-        elif re.search(r"fi_getinfo: -\d+", text):
+        elif _FAILED.search(text):
             first.setdefault(host, index)
             domains.setdefault(host, set())
     for host, names in domains.items():

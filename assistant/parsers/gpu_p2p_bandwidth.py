@@ -38,6 +38,11 @@ VERSIONS = (
 #: Below this share of the bandwidth through host memory, a peer-to-peer path is the slow one.
 SLOWER = 0.6
 
+_NO_ACCESS = re.compile(r"Device[= ](\d+) CAN ?NOT Access Peer Device[= ](\d+)")
+_NO_PEER = re.compile(r"> Peer access from .*\(GPU(\d+)\) -> .*\(GPU(\d+)\) : No")
+_ROW = re.compile(r"^GPU(?P<own>\d+)\s+(?P<cells>(?:X|OK|CNS|GNS|TNS|NS|DR|U)(?:\s+(?:X|OK|CNS|GNS|TNS|NS|DR|U))+)$")
+_ASKED = re.compile(r"can_device_access_peer\((?P<a>\d), ?(?P<b>\d)\)(?P<rest>.*)$")
+
 
 def parse(document: Document) -> Iterable[Fact]:
     hosts = hosts_by_line(document)
@@ -53,9 +58,7 @@ def parse(document: Document) -> Iterable[Fact]:
         if delay:
             worst = max((float(c) for n, c in enumerate(delay["cells"].split()) if n != int(delay["row"])), default=0.0)
             latency = max(latency, (worst, index)) if latency else (worst, index)
-        found = re.match(r"Device[= ](\d+) CAN ?NOT Access Peer Device[= ](\d+)", line) or re.match(
-            r"> Peer access from .*\(GPU(\d+)\) -> .*\(GPU(\d+)\) : No", line
-        )
+        found = _NO_ACCESS.match(line) or _NO_PEER.match(line) if "Peer" in line else None
         if found:
             yield Fact(
                 "gpu.p2p_no_access",
@@ -68,9 +71,7 @@ def parse(document: Document) -> Iterable[Fact]:
             title = None
             yield from _host_copies(document, index, hosts[index])
             continue
-        pair = re.match(
-            r"^GPU(?P<own>\d+)\s+(?P<cells>(?:X|OK|CNS|GNS|TNS|NS|DR|U)(?:\s+(?:X|OK|CNS|GNS|TNS|NS|DR|U))+)$", line
-        )
+        pair = _ROW.match(line) if line.startswith("GPU") else None
         if pair:
             for other, cell in enumerate(pair["cells"].split()):
                 if cell in ("CNS", "GNS", "TNS", "NS", "DR"):
@@ -82,7 +83,7 @@ def parse(document: Document) -> Iterable[Fact]:
                     )
                     break
             continue
-        asked = re.search(r"can_device_access_peer\((?P<a>\d), ?(?P<b>\d)\)(?P<rest>.*)$", line)
+        asked = _ASKED.search(line) if "can_device_access_peer" in line else None
         if asked:
             after = asked["rest"] + " " + (document.lines[index + 1] if index + 1 < len(document.lines) else "")
             if re.match(r"\W*False\b", after):

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
 
 from assistant.facts import Fact, Subject, Value
 from assistant.intake.document import Document
@@ -76,9 +75,7 @@ INTEGERS = {
 }
 
 
-@cache
-def _line() -> re.Pattern[str]:
-    return re.compile(r"^(?P<indent>[ \t]*)(?P<label>\S[^:]*?)\s*(?::\s(?P<value>.*?)\s*)?$")
+_BLOCK = re.compile(r"^GPU (?P<bus>[0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)$")
 
 
 def parse(document: Document) -> Iterable[Fact]:
@@ -89,10 +86,10 @@ def parse(document: Document) -> Iterable[Fact]:
     counted: dict[str | None, int] = {}
     seen_host: str | None = None
     for index, text in enumerate(document.lines):
-        if not text.strip() or len(text) > 200:
-            continue
         stripped = text.strip()
-        found_gpu = re.match(r"^GPU (?P<bus>[0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)\s*$", stripped)
+        if not stripped or len(text) > 200:
+            continue
+        found_gpu = _BLOCK.match(stripped) if stripped.startswith("GPU ") else None
         host = hosts[index]
         if found_gpu:
             gpu = 0 if host != seen_host or block is None else gpu + 1
@@ -103,15 +100,15 @@ def parse(document: Document) -> Iterable[Fact]:
         if "NVSMI LOG" in stripped:
             block, gpu = None, -1
             continue
-        found = _line().match(text)
-        if not found:
+        name, colon, rest = stripped.partition(":")
+        if not name or (colon and not (rest[:1].isspace() or (not rest and text[-1:].isspace()))):
             continue
-        indent = len(found["indent"].expandtabs())
-        label = found["label"].strip().lower()
+        indent = len(text[: len(text) - len(text.lstrip())].expandtabs())
+        label = name.strip().lower()
         while path and path[-1][0] >= indent:
             path.pop()
-        value = found["value"]
-        parents = [name for _, name in path]
+        value = rest.strip() if colon else None
+        parents = [above for _, above in path]
         path.append((indent, label))
         if value is None:
             continue

@@ -22,23 +22,25 @@ VERSIONS = "bandwidthTest, nvbandwidth and iperf3 under numactl or taskset"
 _COMMAND = re.compile(
     r"^\s*(?:\S*[$#>] ?)?(?P<bind>(?:numactl|taskset)\s+(?:(?:-\S+|--\S+|0x[\da-f]+|[\d,-]+)\s+)+)?(?P<program>(?:\S*/)?[\w.-]*(?:bandwidth|iperf|_bw|_perf|bench|memcpy)[\w.-]*)\b"
 )
+_PROMPTS = ("$", "#", ">", "numactl", "taskset")
 _FIGURE = re.compile(
     r"^\s*\d{5,}\s+(?P<cuda>\d+\.\d+)\s*$|^\s*\d+\s+\d+\s+\d+(?:\.\d+)?\s+(?P<perftest>\d+\.\d+)\s+\d+(?:\.\d+)?\s*$|(?P<iperf>\d+(?:\.\d+)?) Gbits/sec|Avg bus bandwidth\s*:\s*(?P<nccl>\d+\.\d+)"
 )
 
 
 def parse(document: Document) -> Iterable[Fact]:
-    hosts = hosts_by_line(document)
     best: dict[str, dict[str, tuple[float, int]]] = {}
     current: dict[str, tuple[float, int]] | None = None
     bind = ""
     for index, text in enumerate(document.lines):
-        command = _COMMAND.match(text) if re.search(r"[$#>]|numactl|taskset", text) else None
+        command = _COMMAND.match(text) if any(mark in text for mark in _PROMPTS) else None
         if command:
             bind = " ".join((command["bind"] or "").split())
             current = best.setdefault(command["program"].rpartition("/")[2], {})
             continue
-        figure = _FIGURE.search(text) if current is not None else None
+        figure = None
+        if current is not None and (text.lstrip()[:1].isdigit() or "Gbits/sec" in text or "Avg bus" in text):
+            figure = _FIGURE.search(text)
         if figure and current is not None:
             value = float(next(v for v in figure.groups() if v))
             if value > current.get(bind, (0.0, 0))[0]:
@@ -52,5 +54,5 @@ def parse(document: Document) -> Iterable[Fact]:
                 "numa.bench_differs",
                 f"{program}: {low[0]:g} against {high[0]:g}",
                 document.origin(low[1], "tool"),
-                host_subject(hosts[low[1]]),
+                host_subject(hosts_by_line(document)[low[1]]),
             )

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from assistant.facts import Fact, Subject
 from assistant.intake.document import Document
 from assistant.parsers._device import host_subject, hosts_by_line
+from assistant.parsers._lines import lines_with, with_next
 
 NAME = "placement on the host"
 TRIGGERS = ("cpu-bind", "cpuset.cpus", "Per-node process memory", "/proc/interrupts", "mlx5_comp", "numactl", "cpunodebind", "topologyManagerPolicy", "numa_node",
@@ -59,8 +60,11 @@ def parse(document: Document) -> Iterable[Fact]:
 def _cpu_sets(document: Document) -> Iterator[Fact]:
     hosts = hosts_by_line(document)
     allowed = False
-    for index, text in enumerate(document.lines):
-        line = text.strip()
+    asking = ("cpuset",)
+    for index in with_next(
+        document, lines_with(document, (*asking, "cpu-bind=MASK", "topologyManagerPolicy")), asking, 1
+    ):
+        line = document.lines[index].strip()
         if not line or len(line) > 600:
             continue
         found = re.search(
@@ -91,6 +95,8 @@ def _cpu_sets(document: Document) -> Iterator[Fact]:
 
 def _process_memory(document: Document) -> Iterator[Fact]:
     """`numastat -p`: the memory of several processes, all of it on one node."""
+    if "Node 0" not in document.text:
+        return
     hosts = hosts_by_line(document)
     nodes, first = 0, 0
     homes: list[int] = []
@@ -112,6 +118,8 @@ def _process_memory(document: Document) -> Iterator[Fact]:
 
 def _interrupts(document: Document) -> Iterator[Fact]:
     """Interrupts of a NIC that are served by cores of another NUMA node than the NIC's."""
+    if "numa_node" not in document.text:
+        return
     nodes = {int(m[1]): cpu_set(m[2]) for m in re.finditer(rf"NUMA node(\d+) CPU\(s\):\s+({_LIST})", document.text)}
     home = re.search(r"/(?:net|infiniband|devices)/\S*numa_node\s*:?\s*(?P<node>\d+)\s*(?:\n|$)", document.text)
     if len(nodes) < 2 or not home or int(home["node"]) not in nodes:
@@ -139,7 +147,8 @@ def _script(document: Document) -> Iterator[Fact]:
     """A launch line or wrapper that gives every local rank the same NUMA node."""
     if "numactl" not in document.text:
         return
-    for index, text in enumerate(document.lines):
+    for index in lines_with(document, ("numactl",)):
+        text = document.lines[index]
         if text.lstrip().startswith("#"):
             continue
         whole = re.search(
@@ -158,7 +167,8 @@ def _script(document: Document) -> Iterator[Fact]:
     if not re.search(_LOCAL, document.text):
         return
     arms: list[tuple[str, int]] = []
-    for index, text in enumerate(document.lines):
+    for index in lines_with(document, ("numactl", ")")):
+        text = document.lines[index]
         arm = re.match(
             r"^\s*(?P<ranks>[\d|, ]+)\)\s*(?:export )?\w*(?:NODE|NUMA|SOCK|MEM|CPU|BIND)\w*=[\"']?(?P<node>\d+(?:-\d+)?)\b",
             text,

@@ -47,6 +47,8 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         "head": re.compile(
             r"^(?:\d+: )?(?P<dev>[A-Za-z][\w.-]*)(?:@[\w.-]+)?: (?:flags=\d+)?<(?P<flags>[\w,-]*)>\s+mtu (?P<mtu>\d+)(?P<rest>.*)$"
         ),
+        "alone": re.compile(r"^(?P<dev>[a-z][\w.-]*)?\s*mtu:? (?P<mtu>\d{3,5})$"),
+        "table": re.compile(r"^(?P<dev>[a-z][\w.-]*)\s+(?P<mtu>\d{3,5})(?:\s+\d+){8}\s+[A-Z]+$"),
         "old": re.compile(r"^(?P<dev>[a-z][\w.:-]*)\s+Link encap:"),
         "old_mtu": re.compile(r"^\s+(?P<flags>[A-Z ]*)\s+MTU:(?P<mtu>\d+)"),
         "inet": re.compile(
@@ -67,23 +69,29 @@ def parse(document: Document) -> Iterable[Fact]:
     four: set[tuple[str | None, str]] = set()
     six: dict[tuple[str | None, str], int] = {}
     for index, text in enumerate(document.messages):
-        head = patterns["head"].match(text) or patterns["old"].match(text)
+        head = (
+            patterns["head"].match(text)
+            if "mtu" in text
+            else patterns["old"].match(text)
+            if "Link encap" in text
+            else None
+        )
         if head:
             device = head["dev"]
             if not _VIRTUAL.match(device) and "mtu" in head.re.groupindex:
                 yield from _head(reader, index, device, head)
             continue
-        alone = re.match(r"^(?P<dev>[a-z][\w.-]*)?\s*mtu:? (?P<mtu>\d{3,5})$", text)
-        table = re.match(r"^(?P<dev>[a-z][\w.-]*)\s+(?P<mtu>\d{3,5})(?:\s+\d+){8}\s+[A-Z]+$", text)
+        alone = patterns["alone"].match(text) if "mtu" in text else None
+        table = patterns["table"].match(text) if text[-1:].isupper() else None
         plain = alone or table
         if plain and not _VIRTUAL.match(plain["dev"] or "interface"):
             yield reader.nic(index, "nic.mtu", int(plain["mtu"]), plain["dev"] or "interface")
             continue
-        brief = patterns["brief"].match(text)
+        brief = patterns["brief"].match(text) if " UP " in text or " DOWN" in text or " UNKNOWN" in text else None
         if brief and not _VIRTUAL.match(brief["dev"]):
             yield from _brief(reader, index, brief)
             continue
-        if not device or _VIRTUAL.match(device):
+        if not device or not text[:1].isspace() or _VIRTUAL.match(device):
             continue
         key = (reader.hosts[index], device)
         inet = patterns["inet"].match(text)

@@ -76,7 +76,8 @@ _WORDS = (
     "accelerate",
     "deepspeed",
     "srun",
-    "mpi",
+    "mpirun",
+    "mpiexec",
     "horovodrun",
     "colossalai",
     "docker",
@@ -132,6 +133,8 @@ def commands(document: Document) -> Iterator[Command]:
 
 def _listed(document: Document) -> Iterator[Logical]:
     """Commands written as lists: ["torchrun", "--nnodes=2", ...] on one line, or one `- word` a line below command: or args:."""
+    if not any(mark in document.text for mark in ('", "', "command:", "args:", "entrypoint:")):
+        return
     open_at, last, parts = -1, -1, list[str]()
     for index, line in enumerate(document.messages):
         if open_at < 0 and '"' not in line and not line.rstrip().endswith(":"):

@@ -93,12 +93,11 @@ def parse(document: Document) -> Iterable[Fact]:
             calls = of[call["comm"]] = _Calls(int(call["size"]))
             calls.known = ids.get((process, call["comm"]), "?")
         _add(calls, call, line.index)
-    ends = (
-        len(processes) == 1 or not document.shifts
-    )  # of a stream that was skimmed, the last lines of most ranks are left out
+    skimmed = bool(document.shifts)
+    ends = document.first_line == 1 and (len(processes) == 1 or not skimmed)
     for of in found.values():
         for calls in of.values():
-            yield from _facts(document, calls, ends)
+            yield from _facts(document, calls, skimmed, ends)
 
 
 def _add(calls: _Calls, call: re.Match[str], index: int) -> None:
@@ -125,7 +124,8 @@ def _add(calls: _Calls, call: re.Match[str], index: int) -> None:
         calls.total = blake2b(calls.total + said.encode(), digest_size=6).digest()
 
 
-def _facts(document: Document, calls: _Calls, ends: bool) -> Iterable[Fact]:
+def _facts(document: Document, calls: _Calls, skimmed: bool, ends: bool) -> Iterable[Fact]:
+    """`skimmed`: lines were left out. `ends`: the last call of the process was not."""
     if calls.own or calls.last < 0:
         return
     index = calls.at[calls.last][1]
@@ -136,9 +136,10 @@ def _facts(document: Document, calls: _Calls, ends: bool) -> Iterable[Fact]:
     if ends:
         yield Fact("nccl.call_last", f"{who} #{calls.last}", document.origin(index), subject)
     for number, (said, at) in sorted(calls.at.items()):
-        if number in MARKED or number > calls.last - LAST:
+        complete = not skimmed or number - 1 in calls.at
+        if number in MARKED or (number > calls.last - LAST and complete):
             yield Fact("nccl.call", f"{who} #{number} {', '.join(said)}", document.origin(at), subject)
-    if calls.whole:
+    if calls.whole and not skimmed:
         calls.sums[calls.last + 1] = (calls.total.hex(), index)
-    for number, (total, at) in sorted(calls.sums.items()):
-        yield Fact("nccl.calls_until", f"{who} #{number} {total}", document.origin(at), subject)
+        for number, (total, at) in sorted(calls.sums.items()):
+            yield Fact("nccl.calls_until", f"{who} #{number} {total}", document.origin(at), subject)

@@ -89,8 +89,7 @@ def _channel(line: NcclLine, out: Collected, seen: _Seen) -> None:
     if not found:
         return
     how = found["how"]
-    if found["dir"] != "receive":  # the other end tells it too
-        seen.pairs.add(found["src"], found["dst"], how, line.index)
+    seen.pairs.add(found["src"], found["dst"], how, line.index, received=found["dir"] == "receive")
     if line.host and line.pid:
         seen.gpus.setdefault(line.host, {})[line.pid] = line.device
         seen.channel_line = seen.channel_line or line.index

@@ -21,7 +21,7 @@ from assistant.parsers._nccl_lines import Collected
 from assistant.parsers._nccl_tests_curve import at_size, dip, fit, place_ratio
 
 NAME = "nccl-tests"
-TRIGGERS = (" busbw", "_perf ", "Avg bus bandwidth", "minBytes", "     sum      -1")
+TRIGGERS = (" busbw", "_perf ", "Avg bus bandwidth", "minBytes", "     sum      -1", "nccl-tests version")
 VERSIONS = "nccl-tests 1.0 to 2.17, rccl-tests"
 
 MIB = 1 << 20

@@ -30,7 +30,7 @@ NAME = "package versions"
 TRIGGERS = (
     *_PINNED, "PyTorch version:", "Package  ", "# packages in environment", "[pip3]", "[conda]", "torch.__version__", "torch version", "PyTorch version", "Available Tensor Operations",
     "Python version:", "pypi_0", "transformers version", "`transformers` version", "Python 3.", "--check-build",
-    "cuda.nccl.version", "pip list", "pip freeze", "pip show", "conda list", "+cu1", "pip3 list", "uv pip", "pytorch=",
+    "cuda.nccl.version", "pip list", "pip freeze", "pip show", "conda list", "+cu1", "pip3 list", "uv pip", "pytorch=", "Nvidia driver version:", "Is CUDA available",
 )  # fmt: skip
 VERSIONS = "pip list and freeze, conda list, torch's collect_env, ldconfig, dpkg and rpm lists"
 

@@ -22,7 +22,7 @@ from assistant.parsers._net import Reader
 from assistant.parsers.nccl_tests import read_row
 
 NAME = "runs with and without a setting"
-TRIGGERS = ("NCCL_", " busbw", "_perf", "     sum      -1")
+TRIGGERS = ("NCCL_", " busbw", "_perf ", "     sum      -1")
 VERSIONS = "nccl-tests and tables of results with and without a setting or with two versions"
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 from assistant.diagnosis.diagnose import SURE, Diagnosis, Finding, FixOffer, Place
 from assistant.diagnosis.rank import Evidence
 from assistant.facts import Origin
+from assistant.report.transports import transport_lines
 
 BlockKind = Literal["title", "heading", "text", "item", "step", "quote", "code", "note"]
 
@@ -170,6 +171,10 @@ def whole(diagnosis: Diagnosis) -> list[Block]:
         out.append(Block("text", " ".join(p for p in (diagnosis.next.text, diagnosis.next.why) if p)))
         if diagnosis.next.how:
             out.append(Block("text", f"How to find out: {diagnosis.next.how}"))
+    transports = transport_lines(diagnosis.facts)
+    if transports:
+        out.append(Block("heading", "Transports between ranks (pairs)"))
+        out += [Block("item", line) for line in transports]
     out += input_blocks(diagnosis)
     return out
 

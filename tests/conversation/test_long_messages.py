@@ -7,6 +7,7 @@ import pytest
 from assistant.conversation import Conversation, session
 from assistant.conversation.paste import SAID, split_pasted
 from assistant.facts import Fact
+from assistant.understand import read_sentence
 from assistant.understand.text import clause_at, clauses
 from knowledge.load import Knowledge
 
@@ -43,11 +44,10 @@ def test_a_turn_reads_no_more_sentences_of_a_longer_message(
     kb: Knowledge, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     read: list[int] = []
-    reader = session.read_sentence
 
     def counted(text: str) -> list[Fact]:
         read.append(len(text))
-        return reader(text)
+        return read_sentence(text)
 
     session._read.cache_clear()
     monkeypatch.setattr(session, "read_sentence", counted)
