@@ -114,6 +114,8 @@ class Hit:
 
 #: Facts that are equal (key and value) of which a case file keeps the facts themselves; of further ones, only the places.
 EQUAL = 64
+#: Kinds of subjects for which this holds: GPUs and NICs are compared with their neighbours one by one.
+_MANY = frozenset(("job", "host", "rank"))
 _MEASURED = frozenset(("config", "log", "tool", "probe"))
 
 
@@ -171,6 +173,8 @@ class CaseFile:
     """What the user wrote in sentences: `says` without stated facts and answers."""
     candidates: frozenset[str] | None = None
     """Patterns of `says` conditions that may match what was said; None: not looked for, any may."""
+    kept: dict[str, list[Fact]] = field(default_factory=dict, repr=False)
+    """What was derived from the attachments alone, by module; of one base of attachments (see `working_copy`)."""
     _spread: dict[str, dict[Value, Places]] = field(default_factory=dict, repr=False)
     _index: dict[str, list[Fact]] = field(default_factory=dict, repr=False)
     _indexed: int = field(default=0, repr=False)
@@ -186,10 +190,14 @@ class CaseFile:
             if fact.origin.kind in _MEASURED:
                 places = self._places(fact)
                 places.add(fact)
-                if places.kept >= EQUAL:
+                if places.kept >= EQUAL and fact.subject.kind in _MANY:
                     continue
                 places.kept += 1
             self.facts.append(fact)
+
+    def add_derived(self, facts: Iterable[Fact]) -> None:
+        """Adds facts that follow from others: `spread` does not tell of them."""
+        self.facts.extend(facts)
 
     def _places(self, fact: Fact) -> Places:
         values = self._spread.get(fact.key)
@@ -205,7 +213,7 @@ class CaseFile:
         for fact in other.facts:
             if fact.origin.kind in _MEASURED:
                 places = self._places(fact)
-                if places.kept >= EQUAL:
+                if places.kept >= EQUAL and fact.subject.kind in _MANY:
                     continue
                 places.kept += 1
             self.facts.append(fact)
@@ -222,8 +230,10 @@ class CaseFile:
         self.inputs += other.inputs
 
     def working_copy(self) -> CaseFile:
-        """The same, to which more facts can be added without a change of this one."""
-        return replace(self, facts=list(self.facts), _index={}, _indexed=0)
+        """The same, to which more facts of other kinds than those of logs and tools can be added without a change of this one."""
+        self.about("")
+        index = {key: list(facts) for key, facts in self._index.items()}
+        return replace(self, facts=list(self.facts), _index=index)
 
     def about(self, key: str) -> list[Fact]:
         """All facts with this key, in the order they came."""

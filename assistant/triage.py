@@ -63,12 +63,17 @@ def complete(case: CaseFile, kb: Knowledge, says: Iterable[str], stated: Iterabl
 
 def finish(case: CaseFile, kb: Knowledge) -> None:
     """Adds what follows from the facts together (see `assistant.derive`)."""
+    case.add(signature_facts(case, kb))
+    derive_more(case, kb)
+
+
+def derive_more(case: CaseFile, kb: Knowledge) -> None:
+    """The same, where the facts of signatures are there already."""
     from assistant.derive import derive
     from assistant.intake.said import candidates
 
     case.candidates = candidates(case.says, kb.said)
-    case.add(signature_facts(case, kb))
-    case.add(derive(case))
+    case.add_derived(derive(case))
 
 
 def triage_paths(

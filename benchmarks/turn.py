@@ -30,13 +30,16 @@ MESSAGES = (
     "the network is 100 Gbit/s",
     "no idea",
 )
-GPU_ROW = "{gpu}, NVIDIA H100 80GB HBM3, {util} %, {power}.00 W, 700.00 W, {temp}, 1980 MHz, 1980 MHz\n"
+GPU_ROW = "{gpu}, NVIDIA H100 80GB HBM3, {util:.3f} %, {power:.3f} W, 700.00 W, {temp:.3f}, {clock:.3f} MHz, 1980 MHz\n"
 HEADER = "index, name, utilization.gpu [%], power.draw [W], power.limit [W], temperature.gpu, clocks.current.sm [MHz], clocks.max.sm [MHz]\n"
 
 
 def machine_output(host: int) -> Attached:
     """What nvidia-smi prints as CSV on one host of eight GPUs."""
-    rows = "".join(GPU_ROW.format(gpu=g, util=90 + g, power=600 + host % 50, temp=50 + g) for g in range(8))
+    rows = ""
+    for gpu in range(8):
+        part = (host * 8 + gpu) / 1000  # every figure differs: of equal facts only some are kept
+        rows += GPU_ROW.format(gpu=gpu, util=80 + part, power=600 + part, temp=50 + part, clock=1900 + part)
     return Attached(f"node{host:04d}.txt", HEADER + rows)
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from assistant.facts import JOB, CaseFile, Fact, Input, Origin, Value
-from assistant.intake.document import Document
 from assistant.gather import add_document
-from assistant.triage import finish
+from assistant.intake.document import Document
+from assistant.triage import derive_more, signature_facts
 from assistant.understand import read_sentence
 from assistant.understand.symptom import scores
 from assistant.understand.text import regex
@@ -90,6 +90,7 @@ class Session:
     events: list[Event] = field(default_factory=list)
     _read: dict[Attached, CaseFile] = field(default_factory=dict, repr=False)
     _built: tuple[list[Event], CaseFile] | None = field(default=None, repr=False)
+    _base: tuple[list[Attached], CaseFile] | None = field(default=None, repr=False)
 
     def add(self, event: Event) -> None:
         self.events.append(event)
@@ -141,10 +142,8 @@ class Session:
         return self._built[1]
 
     def _build(self, active: list[Event], kb: Knowledge) -> CaseFile:
-        case = CaseFile()
-        for event in active:
-            if isinstance(event, Attached):
-                self._add_attachment(case, event, kb)
+        case = self._attachments([e for e in active if isinstance(e, Attached)], kb).working_copy()
+        case.says, case.sentences = [], []
         told: dict[str, list[Fact]] = {}
         for event in active:
             if isinstance(event, Said):
@@ -160,8 +159,18 @@ class Session:
         _resolve_unit(told)
         for facts in told.values():
             case.add(facts)
-        finish(case, kb)
+        derive_more(case, kb)
         return case
+
+    def _attachments(self, attached: list[Attached], kb: Knowledge) -> CaseFile:
+        """The case file of these attachments alone; kept until there are others."""
+        if self._base is None or self._base[0] != attached:
+            base = CaseFile()
+            for event in attached:
+                self._add_attachment(base, event, kb)
+            base.add(signature_facts(base, kb))
+            self._base = (attached, base)
+        return self._base[1]
 
     def _add_attachment(self, case: CaseFile, event: Attached, kb: Knowledge) -> None:
         """Scans a text once and takes its facts and hits from memory afterwards."""

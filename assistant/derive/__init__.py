@@ -1,6 +1,7 @@
 """Facts that follow from several others: one module an idea, each with `derive(case) -> Iterable[Fact]`.
 
-Modules run in the order of their names, later ones see what earlier ones found.
+Modules run in the order of their names, later ones see what earlier ones found. A module with ATTACHMENTS_ONLY = True draws on
+nothing but what logs, tools, probes and settings told; what it finds is kept as long as the attachments stay the same.
 """
 
 from __future__ import annotations
@@ -24,12 +25,17 @@ def derive(case: CaseFile) -> list[Fact]:
     work = case.working_copy()
     new: list[Fact] = []
     for name in _modules():
-        try:
-            found = list(importlib.import_module(f"assistant.derive.{name}").derive(work))
-        except Exception:
-            if strict():
-                raise
-            continue
-        work.add(found)
+        module = importlib.import_module(f"assistant.derive.{name}")
+        found = case.kept.get(name)
+        if found is None:
+            try:
+                found = list(module.derive(work))
+            except Exception:
+                if strict():
+                    raise
+                continue
+            if getattr(module, "ATTACHMENTS_ONLY", False):
+                case.kept[name] = found
+        work.add_derived(found)
         new += found
     return new

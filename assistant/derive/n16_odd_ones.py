@@ -13,6 +13,8 @@ from assistant.facts import CaseFile, Fact, Origin, Places, Subject, Value
 from knowledge.load import knowledge
 from knowledge.settings_table import settings
 
+ATTACHMENTS_ONLY = True
+
 #: Places that are named for one key.
 NAMED = 8
 #: Hosts that can be without what all others have: of more, lines may only not have been read.

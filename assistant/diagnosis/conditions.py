@@ -13,7 +13,8 @@ from functools import lru_cache
 from typing import Any
 
 from assistant.facts import RELIABILITY, CaseFile, Fact, Hit, Origin, Value
-from assistant.understand.dismissed import dismissed_spans
+from assistant.understand.dismissed import dismissed_spans, guess_spans
+from assistant.understand.text import negated
 from knowledge.load import pattern_id
 
 
@@ -122,19 +123,16 @@ def _log(condition: dict[str, Any], pattern: str, case: CaseFile) -> Support | N
     return _hit_support([hit])
 
 
-#: A guess put as a question: "Is gloo taking the wrong card?", "do I need another plugin?"
-_GUESS = re.compile(
-    r"(?:(?<=[.!?] )|(?<=^)|(?<=, ))(?:(?:so|or|and|but|then|now),? )?(?:is|are|was|does|do|did|could|might|can|would|should|has|have)(?:n'?t)? (?!(?:this|that|it|there) )[^.?!]{3,110}\?",
-    re.IGNORECASE | re.MULTILINE,
-)
+#: A match of more characters is a statement with its own "not", and not the name of a thing that is denied.
+_NAME = 40
 
 
-@lru_cache(maxsize=512)
-def guess_spans(sentence: str) -> tuple[tuple[int, int], ...]:
-    """Where a text of several sentences only asks whether something is the reason; that is no observation."""
-    spans = tuple(m.span() for m in _GUESS.finditer(sentence))
-    told = len(sentence) - sum(b - a for a, b in spans)
-    return spans if told >= 60 else ()
+def _tells(sentence: str, start: int, end: int) -> bool:
+    """Whether words tell of what they name: not where they only ask for it, put it aside or deny it."""
+    aside = guess_spans(sentence) + dismissed_spans(sentence)
+    if any(a <= start and end <= b for a, b in aside):
+        return False
+    return end - start >= _NAME or not negated(sentence, start)
 
 
 def _said(pattern: str, case: CaseFile, asked: bool) -> Support | None:
@@ -142,10 +140,7 @@ def _said(pattern: str, case: CaseFile, asked: bool) -> Support | None:
         return None
     regex = _says(pattern)
     for sentence in case.says:
-        aside = () if asked else guess_spans(sentence) + dismissed_spans(sentence)
-        found = next(
-            (m for m in regex.finditer(sentence) if not any(a <= m.start() and m.end() <= b for a, b in aside)), None
-        )
+        found = next((m for m in regex.finditer(sentence) if asked or _tells(sentence, *m.span())), None)
         if found:
             return Support(
                 [Origin("say", quote=_around(sentence, found.start(), found.end()))],

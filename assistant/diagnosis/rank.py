@@ -12,6 +12,7 @@ from assistant.diagnosis.told import told_evidence
 from assistant.diagnosis.weights import DISCOUNT, MEANT, RATE, STEP_BACK, STRENGTH, UNKNOWN, UNLISTED
 from assistant.diagnosis.wording import Wording, wording
 from assistant.facts import CaseFile, Origin
+from assistant.understand.dismissed import told_only
 from knowledge.load import Knowledge
 
 WORDING = "wording"
@@ -73,7 +74,7 @@ def rank(case: CaseFile, kb: Knowledge) -> list[Ranked]:
     symptom = case.value("symptom")
     leads = lead_failures(case, kb)
     hints = told_evidence(case, kb)
-    worded = wording(case.sentences, kb.words)
+    worded = _worded(case, kb)
     ranked = []
     for name, cause in kb.causes.items():
         item = Ranked(name, base_rate(cause, str(symptom) if symptom else None), evidence=_evidence(cause, case, leads))
@@ -113,6 +114,13 @@ def _evidence(cause: dict[str, Any], case: CaseFile, leads: list[Failure]) -> li
         if strength and (first.file, first.line) not in lines:  # a rule of the cause's own says it better
             out.append(Evidence(f"signature:{lead.signature}", lead.text, strength, lead.support, lead.signature))
     return out
+
+
+def _worded(case: CaseFile, kb: Knowledge) -> dict[str, Wording]:
+    """The hints of the user's words. Whether something is wrong at all is what a question tells, so `healthy` hears all of them."""
+    told = wording([told_only(s) for s in case.sentences], kb.words)
+    full = wording(case.sentences, kb.words)
+    return {**told, **({"healthy": full["healthy"]} if "healthy" in full and told else {})}
 
 
 def _wording(hint: Wording, case: CaseFile) -> Evidence:

@@ -10,6 +10,7 @@ import codecs
 import re
 from dataclasses import dataclass
 
+from assistant.intake.shorter import shorter_numbers, shorter_runs
 from assistant.safe_text import CONTROLS, ESCAPES, plain_spaces
 
 HEAD = 256 * 1024
@@ -57,6 +58,9 @@ _MAGIC: tuple[tuple[bytes, str, str], ...] = (
 _PRINTED_ESCAPE = re.compile(r"(?:\^\[|\\(?:x1[bB]|u001[bB]|033|e)|\u241b)\[[\d;]{0,12}[mKGABCD]")
 _LOST_ESCAPE = re.compile(r"\[(?:\d{1,3}(?:;\d{1,3}){0,4})?m(?!\])")
 _AS_RETURN = re.compile(r"(?:\x1b\[|\x9b)[01]?G|\x08{3,}")
+_RETURNS = ("\x1b[G", "\x1b[0G", "\x1b[1G", "\x9b", "\x08\x08\x08")
+#: Characters that begin a sequence by themselves.
+_INTRODUCERS = frozenset("\x90\x98\x9b\x9d\x9e\x9f")
 _OVERSTRUCK = re.compile(r"[^\n\r\x08]\x08")
 _BREAKS = re.compile("[\x0b\x0c\x85\u2028\u2029]")
 _RUNS = re.compile(rb"\x00{4,}")
@@ -157,17 +161,7 @@ def clean(text: str) -> str:
             text = plain_spaces(text)
     text = shorter_runs(shorter_numbers(text))
     if not _is_clean(text):
-        if "\x1b" in text or "\x08" in text or "\x9b" in text:
-            text = _AS_RETURN.sub("\r", text)
-            if "\x08" in text:
-                text = _OVERSTRUCK.sub("", text)
-        if "\x1b" in text or not text.isascii():
-            text = ESCAPES.sub("", text)
-        text = _BREAKS.sub(" ", text)
-        if "\r" in text:
-            text = "\r".join(CONTROLS.sub("", part) for part in text.split("\r"))
-        else:
-            text = CONTROLS.sub("", text)
+        text = _without_controls(text)
     if "[" in text:
         if "^[[" in text or "\\" in text or (not text.isascii() and "\u241b" in text):
             text = _PRINTED_ESCAPE.sub("", text)
@@ -176,58 +170,35 @@ def clean(text: str) -> str:
     return text
 
 
-#: Digits of a number of which the first ones are kept; a run of more than `_STEP * _STEPS` digits is never missed.
-_LONGEST_NUMBER = 40
-_STEP = 48
-_STEPS = 6
-_OFTEN_DIGITS = re.compile(rf"\d{{{_STEPS - 1},}}")
-_MANY_DIGITS = re.compile(rf"(?<!\d)\d{{{_STEP * (_STEPS - 1)},}}")
-
-
-def shorter_numbers(text: str) -> str:
-    """Cuts runs of hundreds of digits, which no program prints as a number: Python's own conversions fail on them.
-
-    Only every 48th character is looked at; where several in a row are digits, all between them."""
-    for found in _OFTEN_DIGITS.finditer(text[::_STEP]):
-        for at in range(found.start(), found.end() - _STEPS + 2):
-            if text[at * _STEP : (at + _STEPS - 2) * _STEP + 1].isdecimal():
-                return _MANY_DIGITS.sub(lambda run: run[0][:_LONGEST_NUMBER] + "[... cut]", text)
+def _without_controls(text: str) -> str:
+    if "\x1b" in text or "\x08" in text or "\x9b" in text:
+        if any(mark in text for mark in _RETURNS):
+            text = _AS_RETURN.sub("\r", text)
+        if "\x08" in text:
+            text = _OVERSTRUCK.sub("", text)
+    if not _INTRODUCERS.isdisjoint(_unusual(text)):
+        text = ESCAPES.sub("", text)
+    elif "\x1b" in text:
+        text = _without_escapes(text)
+    # Few of the many controls stand in one text: each is looked for by itself.
+    for char in set(CONTROLS.findall(_unusual(text))):
+        if char != "\r":
+            text = text.replace(char, " " if _BREAKS.match(char) else "")
     return text
 
 
-#: Longest word and longest run of spaces that is kept whole: patterns that try each beginning take its square in time.
-_LONGEST_WORD = 1024
-_LONG_WORDS = re.compile(rf"(?<![\w.-])[\w.-]{{{_LONGEST_WORD + 1},}}")
-_LONG_SPACES = re.compile(r" {400,}|\t{400,}")
-#: Makes a space of each byte that ends a word.
-_ENDS_WORD = bytes(c if c > 127 or chr(c).isalnum() or chr(c) in "_.-" else 32 for c in range(256))
-
-
-def shorter_runs(text: str) -> str:
-    """Cuts words of thousands of characters and runs of hundreds of spaces. Only long lines are looked at."""
+def _without_escapes(text: str) -> str:
+    """Without the sequences that an escape begins; colours stand on every line of many logs."""
     out: list[str] = []
-    done = start = 0
-    while len(text) - start > _LONGEST_WORD:
-        end = text.rfind("\n", start, start + _LONGEST_WORD + 1)
-        if end == -1:
-            end = text.find("\n", start + _LONGEST_WORD)
-            end = len(text) if end == -1 else end
-            line = text[start:end]
-            cut = _shorter(line)
-            if cut != line:
-                out += (text[done:start], cut)
-                done = end
-        start = end + 1
-    return "".join((*out, text[done:])) if out else text
-
-
-def _shorter(line: str) -> str:
-    if " " * 400 in line or "\t" * 400 in line:
-        line = _LONG_SPACES.sub(lambda found: found[0][:200], line)
-    words = line.encode("utf-8", "surrogatepass").translate(_ENDS_WORD).split()
-    if max(map(len, words), default=0) > _LONGEST_WORD:
-        line = _LONG_WORDS.sub(lambda found: found[0][:_LONGEST_WORD] + "[... cut]", line)
-    return line
+    done = 0
+    at = text.find("\x1b")
+    while at != -1:
+        found = ESCAPES.match(text, at)
+        end = found.end() if found else at + 1
+        out.append(text[done:at])
+        done = end
+        at = text.find("\x1b", done)
+    return "".join((*out, text[done:]))
 
 
 def _is_clean(text: str) -> bool:

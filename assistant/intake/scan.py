@@ -111,16 +111,15 @@ class Scanner:
             if found:
                 max(found, key=lambda h: h.count).count += count
 
-    def _candidates(self, document: Document, searched: Searched | None) -> tuple[set[tuple[int, int]], dict[str, bool]]:
+    def _candidates(
+        self, document: Document, searched: Searched | None
+    ) -> tuple[set[tuple[int, int]], dict[str, bool]]:
         """(line index, pattern) pairs that are worth a look, and the parsers that are asked."""
         pairs: set[tuple[int, int]] = set()
         parsers: dict[str, bool] = {}
         needles = self.needles.needles
         raw = document.text.encode("utf-8", "surrogatepass")
-        if searched is not None:
-            ends = searched.ends(raw)
-        else:
-            ends = set(self._by_hand(raw))
+        ends = searched.ends(raw) if searched is not None else set(self._by_hand(raw))
         starts = _line_starts(raw) if ends else []
         for end, number in ends:
             needle = needles[number]

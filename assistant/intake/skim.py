@@ -54,7 +54,18 @@ Part = tuple[int, bytes]
 
 #: States of a progress bar, between carriage returns, of which one is kept where they never end their line.
 STATES = 25
-_TROUBLE = (b"error", b"exception", b"traceback", b"warn", b"fail", b"killed", b"abort", b"timeout", b"timed out", b"\n")
+_TROUBLE = (
+    b"error",
+    b"exception",
+    b"traceback",
+    b"warn",
+    b"fail",
+    b"killed",
+    b"abort",
+    b"timeout",
+    b"timed out",
+    b"\n",
+)
 
 
 def _fewer_states(block: bytes) -> bytes:
@@ -146,7 +157,9 @@ class Batch:
 
     def again(self) -> Batch:
         """The same at its beginning: what is read with one of them changes nothing for another."""
-        return replace(self, texts=Counter(self.texts), kept=Counter(self.kept), vain=Counter(self.vain), plain=Counter(self.plain))
+        return replace(
+            self, texts=Counter(self.texts), kept=Counter(self.kept), vain=Counter(self.vain), plain=Counter(self.plain)
+        )
 
     def is_plain(self, name: str) -> bool:
         """Whether texts of this kind of name have been of plain lines so far."""

@@ -63,14 +63,15 @@ class Pairs:
     def facts(self, document: Document, hosts: Mapping[str, str | None]) -> Iterator[Fact]:
         for (where, kind), pairs in self.found.items():
             counts: dict[tuple[str, str], int] = {}
-            for source, target in pairs:
+            lines: dict[tuple[str, str], int] = {}
+            for (source, target), index in pairs.items():
                 same = where == BETWEEN and kind != MNNVL and _same_host(hosts.get(source), hosts.get(target))
                 place = WITHIN if same else where
                 counts[source, place] = counts.get((source, place), 0) + 1
+                lines.setdefault((source, place), index)
             for (source, place), count in counts.items():
-                index = next(i for (a, _), i in pairs.items() if a == source)
-                subject = Subject("rank", source)
-                yield Fact("nccl.pairs", f"{place}: {kind}", document.origin(index), subject, count)
+                origin = document.origin(lines[source, place])
+                yield Fact("nccl.pairs", f"{place}: {kind}", origin, Subject("rank", source), count)
         for (source, target, kind), index in self.slow.items():
             yield Fact("nccl.pair", f"{source} -> {target} {kind}", document.origin(index), Subject("rank", source))
 

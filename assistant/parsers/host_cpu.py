@@ -45,7 +45,7 @@ VERSIONS = "lscpu of util-linux 2.23 to 2.40, numactl, taskset, numastat, top, m
 
 #: One of these stands in every line that is read, or in the command above it.
 _HINTS = (
-    "affinity", "Cpus_allowed", "physcpubind", "max number of worker", "sched_getaffinity", "cpu-bind", "numa_hit", "numa_miss", "node-load", "CPU(s)",
+    "affinity", "Cpus_allowed", "physcpubind", "max number of worker", "sched_getaffinity", "cpu-bind", "numa_hit", "numa_miss", "node-load", "CPU(s)", "Cpu(s)",
     "Socket(s)", "NUMA node(s)", "Model name", "CPU max MHz", "CPU MHz", "Hypervisor vendor", "available: ", "policy: ", "load average", "OMP_NUM_THREADS",
     "NumCPUs=", "nproc", "loadavg", " all ", " CPU",
 )  # fmt: skip

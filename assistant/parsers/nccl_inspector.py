@@ -27,6 +27,7 @@ from assistant.intake.document import Document
 
 NAME = "NCCL Inspector"
 TRIGGERS = ('"coll_perf"', '"p2p_perf"', "nccl_bus_bandwidth_gbs{", "nccl_p2p_bus_bandwidth_gbs{")
+LINES = ('"coll_perf"', '"p2p_perf"', "_bus_bandwidth_gbs{", "exec_time_microseconds{")
 VERSIONS = "NCCL 2.28 and later: Inspector's output of version 4"
 
 #: Messages up to here show latency, from `LARGE` on bandwidth.

@@ -27,7 +27,16 @@ VERSIONS = "nccl-tests and tables of results with and without a setting or with 
 
 
 #: Of these one stands in every row of nccl-tests.
-_TYPES = (" float", " half", " double", " bfloat16", "int8", "int32", "int64", " char", "fp8", "f8e")
+_TYPES = (
+    " float",
+    " half",
+    " double",
+    " bfloat16",
+    " char",
+    " fp8",
+    " f8",
+    *(f" {u}int{n}" for u in ("", "u") for n in (8, 32, 64)),
+)
 
 
 @cache

@@ -59,6 +59,25 @@ _SIGNS = re.compile(
 )
 
 
+#: A guess put as a question: "Is gloo taking the wrong card?", "do I need another plugin?", "Could it be the switch?"
+_GUESS = re.compile(
+    r"(?:(?<=[.!?] )|(?<=^)|(?<=, ))(?:(?:so|or|and|but|then|now|maybe|perhaps),? )?(?:"
+    r"(?:is|are|was|does|do|did|could|might|can|would|should|has|have)(?:n'?t)? (?!(?:this|that|it|there) )[^.?!]{3,110}\?"
+    r"|(?:is|was|could|can|might|may) (?:this|that|it) (?:be )?(?:that |because |due |caused |related )?(?:the|a|an|my|our|some|of|to|by)? ?(?!normal|expected|ok|fine|right)[^.?!]{3,80}\?)"
+    # "Worker threads or memory?"
+    r"|(?<=[.!?] )(?!(?:why|what|how|which|where|when|who|whose|since)\b)(?:[\w/'-]+,? ){1,6}[\w/'-]+\?\s*$",
+    _FLAGS,
+)
+
+
+@lru_cache(maxsize=512)
+def guess_spans(sentence: str) -> tuple[tuple[int, int], ...]:
+    """Where a text of several sentences only asks whether something is the reason; that is no observation."""
+    spans = tuple(m.span() for m in _GUESS.finditer(sentence))
+    told = len(sentence) - sum(b - a for a, b in spans)
+    return spans if told >= 60 else ()
+
+
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(p, _FLAGS) for p in _ASIDE)
@@ -72,13 +91,10 @@ def dismissed_spans(text: str) -> tuple[tuple[int, int], ...]:
     return tuple(sorted({m.span("x") for p in _patterns() for m in p.finditer(text[:8000])}))
 
 
-def without_dismissed(text: str) -> str:
-    """The text without the names of what it puts aside."""
+def told_only(text: str) -> str:
+    """The text without the names of what it puts aside and without what it only asks."""
     out, at = [], 0
-    for start, end in dismissed_spans(text):
-        if start >= at:
-            out.append(text[at:start])
-            at = end
-        else:
-            at = max(at, end)
+    for start, end in sorted(dismissed_spans(text) + guess_spans(text)):
+        out.append(text[at : max(at, start)])
+        at = max(at, end)
     return "".join(out) + text[at:]

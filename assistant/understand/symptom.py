@@ -7,6 +7,7 @@ crashes instead"). A hang that ends in a timeout is a hang; a rendezvous or a st
 
 from __future__ import annotations
 
+from assistant.understand.dismissed import guess_spans
 from assistant.understand.text import clause_at, negated, regex
 
 _RATE = r"\d\s*(?:k|m)?\s*(?:g(?:b|ib)?(?:it)?s?/s(?:ec)?|m(?:b|ib)?(?:it)?s?/s(?:ec)?|gbps|mbps|it/s|s/it|iter(?:ation)?s?/s|tflops?|(?:samples?|images?|img|tokens?|sentences?|steps?|seqs?|sequences?)\s*(?:/|per|a|an|each)\s*s(?:ec(?:ond)?)?)"
@@ -39,7 +40,7 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
         (2.0, r"\bno such file\b|\b(?:command|module|device|file|library) not found\b|\b(?:driver|version|library)\b.{0,30}\b(?:too old|mismatch)|\b(?:job|run) (?:was|is) over\b|\brebooted by itself\b|\bnothing (?:new )?starts\b"),
         (1.6, r"\b(?:i|we) (?:always |now |just |only |then )?(?:get|see|got|have) [\"'“`‘]\w"),
         (2.5, r"\b(?:ends?|ended) (?:at|in|during|before|exactly after|right after) (?:the |a |its |each |every )?(?:first|second|third|save|saving|checkpoint|eval\w*|validation|start)\b|\bends? (?:without|by itself|abruptly|silently|prematurely|early|suddenly)\b|\bended (?:without|abruptly|silently|prematurely|early|suddenly)\b"),
-        (1.5, r"\bstops? (?:right|at|in|just|immediately|after|on|during)\b|\bstopped (?:right|at|in|just|after|during)\b|\bsystem error|\binternal error|\binvalid usage|\bunhandled"),
+        (1.5, r"\bstops? (?:right|at|in|just|immediately|after|on|during|while|when|before)\b|\bstopped (?:right|at|in|just|after|during)\b|\bsystem error|\binternal error|\binvalid usage|\bunhandled"),
         (1.0, r"\bi (?:always |now |just |only )?(?:get|see|got) (?:this|the following|these)\b|\boutput (?:below|attached)|\bsee (?:the )?(?:trace|below)"),
         (2.5, r"\b(?:pods?|containers?|jobs?|process(?:es)?|workers?|programs?)\b(?: \w+){0,5} (?:no longer|do(?:es)?(?: not|n't)|not) start\b|\bno (?:job|process|program|container|one)s? (?:\w+ ){0,2}(?:finds?|sees?|gets?) (?:a|any|the) (?:gpu|device|card)|\bthere (?:is|are) no (?:gpus?|cuda|devices?)\b|\bre-?queued\b|\blost (?:a|the|my|our|this) (?:\w+ )?(?:run|job|training)\b"),
         (2.0, r"\bbreaks? (?:in|at|during|while|when|off)\b|\brefuses? (?:clients?|connections?)\b|\bcan(?:'?t|not) (?:\w+ )?(?:compile|register|allocate|be created)\b"),
@@ -61,6 +62,7 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
         (3.0, r"\b(?:is|was) the last (?:thing|line|message|output)\b|\blast (?:thing|line|message) (?:i|we|it|that)\b|(?<!takes )\bfor ever\b|\bstop(?:s|ped)? (?:for good|dead|forever|moving|there)\b|\bnever gets? (?:its|the|a|any) \w+|\buntil the time ?limit\b|\bmessages? (?:seem to )?get lost\b|\bstands? for (?:ever|hours|minutes)\b|\bno timeout\b"),
         (2.4, r"\bstop(?:s|ped)?\b[^.?!]{0,80}\bwithout (?:any |an? |the )?(?:error|message|output|trace\w*|word)|\bunresponsive\b|\bctrl[- ]?c has no effect\b|\b(?:does ?n[o']t|do ?n[o']t|not) respond\b"),
         (3.4, r"\bstop(?:s|ped)?\b(?! (?:it|the|them)\b)[^?!]{0,160}\b(?:watchdog|times? out|timed out|(?:nccl|collective) time-?out|after (?:half an hour|\d+ minutes))\b"),
+        (2.8, r"\bnever (?:gets?|got|comes?|came|makes? it|made it) (?:there|that far|so far|as far|to (?:the|that|this|its))\b|\b(?:the )?(?:first|second|others?|rest|remaining|last)(?: ones?| nodes?| pods?| machines?)? (?:just |only |simply |then )?(?:keeps? )?wait(?:s|ing)? (?:for|there|in)\b|\bstays? (?:in|at) (?:that|this|the same) (?:state|line|point|place)\b"),
         (2.6, r"\bstays? silent\b|\bprints? nothing (?:any ?more|more|else|further)?\b|\bnever gets? (?:any )?further\b|\bno longer gets? (?:beyond|past|further)\b|\bdoes ?n[o']t get (?:any )?(?:further|beyond)\b"),
         (1.2, r"\bspin(?:s|ning)?\b.{0,25}100|\bstill \"?running\"?|\bhave to kill\b|\bneed to kill\b|\bctrl[- ]?c\b|\bwaits? for\b|\bthen waits?\b|\bthe others? (?:just )?waits?\b|\bstate d\b|\bwatchdog\b"),
     ),
@@ -71,10 +73,11 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
         (1.6, _RATE),
         (2.2, r"\b(?:falls?|fell|drops?|dropped|sinks?|sank|declin(?:es|ed)|decreas(?:es|ed)|degrad(?:es|ed|ing|ation)|goes|went|collapse[sd]?|plummet(?:s|ed)?)\b.{0,30}(?:from|to|by)\b.{0,20}(?:\d|half|third|quarter|fifth|tenth)"),
         (2.0, r"\btakes?\b.{0,30}\b(?:longer|\d+(?:\.\d+)?\s*(?:x|times|seconds?|secs?|s|minutes?|mins?|hours?|h|days?)|two|three|four|five|six|seven|twice|double)\b|\btook\b.{0,30}\b(?:hours?|days?|minutes?|seconds?|longer)\b|\bneeds?\b.{0,12}\d+(?:\.\d+)? ?(?:s|sec\w*|minutes?|hours?)\b|\btwice as (?:long|slow)|\b(?:two|three|four|five|ten|\d+) times (?:as long|longer|slower|the time)\b|\bstep time\b.{0,20}(?:is|of|up|grow|increas|from)"),
-        (2.0, r"\b(?:half(?! an? (?:hour|minute|day|year|second)\b)|a (?:third|quarter|fifth|tenth|fraction))\b (?:of )?(?:the |what |its |that )?|\bhalf as fast\b|\bonly (?:about |around |some |ever )?\d+(?:\.\d+)? ?(?:%|percent|per cent)|\bexpect(?:ed)? (?:\w+ ){0,3}(?:above|more|at least|around|about|\d)"),
+        (2.0, r"\b(?:half(?![- ](?:an? )?(?:hour|minute|day|year|second)\b)|a (?:third|quarter|fifth|tenth|fraction))\b (?:of )?(?:the |what |its |that )?|\bhalf as fast\b|\bonly (?:about |around |some |ever )?\d+(?:\.\d+)? ?(?:%|percent|per cent)|\bexpect(?:ed)? (?:\w+ ){0,3}(?:above|more|at least|around|about|\d)"),
         (1.0, r"\bgpus? .{0,25}\b(?:idle|starv\w+|wait\w*|low)\b|\bunder-?utili[sz]ed\b|\bno errors?\b|\bno crash\b|\bburn\w*|\btuning? (?:for|of) speed|\bparameters should i tune\b|\ball this box can do\b|\bwaste[sd]?\b|\bused to (?:take|get|be|run)\b"),
         (2.0, r"\b(?:\d+(?:\.\d+)?|two|three|four|five|ten|several|many) ?(?:x|times) faster\b|\bcollaps(?:es?|ed) to\b|\b(?:twice|three times) as (?:fast|much)\b"),
         (1.6, r"\b(?:it|does|still) (?:does )?trains?\b(?! for)"),
+        (2.2, r"\d ?(?:m?s|milliseconds?|sec(?:ond)?s?|min(?:ute)?s?|h|hours?) (?:a|per|each|for (?:a|one|each)) (?:batch|step|iteration|epoch|update|pass|round|micro-?batch)\b|\b(?:takes?|took|needs?|lasts?|is) (?:just |exactly |about |nearly |almost |still )?as long as\b|\b(?:steps?|iterations?|epochs?|batch|batches)\b[^.?!]{0,40}\b(?:no shorter|not (?:any )?shorter|does ?n[o']t get shorter)\b"),
         (2.0, r"\bdrags?\b[^.?!]{0,40}\bdown\b|\bgpus? (?:sit|stay|hover|run|are)s? (?:at |around )?(?:between \d+ and )?(?!0 ?%|100 ?%)\d+ ?%|\b(?:is|are|was) (?:\d+ % |much |far )?faster (?:than|with|without|by default)\b|\bgaps? (?:of [^.?!]{1,30} )?between (?:the )?(?:kernels?|kernel launches|launches|steps)\b"),
         (2.6, r"\bnothing trains\b|\b(?:1\.[0-4]|0\.\d+) ?x of one\b|\beach (?:step|iteration) waits\b|\b\d+ ?mhz\b.{0,20}\b(?:others?|rest|peers)\b|\blos(?:es?|ing) (?:\w+ ){0,2}(?:\d+ ?%|per ?cent|percent|of (?:the|its|our) (?:speed|throughput|performance|time))|\b(?:per second|throughput|speed|rate|it/s|tokens?/s|images?/s|samples?/s|utili[sz]ation)\b[^.?!]{0,25}\b(?:hardly|barely|scarcely|not|n't) (?:move|increase|grow|improve|change|budge|go up)\w*"),
         (2.4, r"\d ?(?:m?s|sec\w*|min\w*|h|hours?|days?) (?:became|becomes?|turn(?:s|ed) into|instead of|rather than|to (?:over |about )?\d+(?:\.\d+)? ?(?:m?s|sec|min|h)\b)|\bstuck (?:at|around|below|on) (?:about |around |only |just |roughly |~)*\d|\b(?:sits?|stays?|hovers?|capped|plateaus?|tops? out|max(?:es)? out|limited) (?:at|around|below|to) (?:about |around |only |just |roughly |~)*\d+(?:\.\d+)? ?(?:%|per ?cent|w\b|watts?|[mg]hz|[mgt]i?b|gbit|it/s|tflops)"),
@@ -107,6 +110,8 @@ CUES: dict[str, tuple[tuple[float, str], ...]] = {
         (2.4, r"\bcan (?:it|this|that) be (?:better|improved|more|right|true|correct)\b|\bwhich of\b[^.?!]{0,60}\?|\bwhat (?:does|do|did) [^.?!]{0,70}\bmean\b|\bwhat is the meaning\b|\bmeaning of\b|\bwhich (?:one|of them|figure|number)\b[^.?!]{0,40}\b(?:true|right|correct|real)\b|\bsupposed to\b"),
         (2.0, r"\bwhat did (?:i|we) (?:install|do|set|configure|miss)\b[^.?!]{0,30}\?|\bdo (?:i|we) lose\b|\bwhy (?:does|do|is|are) [^.?!]{0,80}\b(?:print|show|report|say|log|warn|differ|different)|\bhow (?:do|can|should) (?:i|we) (?:launch|choose|read|interpret|measure|calculate|compute|check|verify|use|set up|configure)\b"),
         (1.6, r"\bwarnings?\b|\bmessages? (?:look|about|like|mean)|\bno plugin found|\bflood of\b|\blooks? (?:right|fine|good|correct|ok|normal)\b|\bresults? (?:are|is) (?:right|correct|fine)|\bfirst test of\b|\bjust (?:wondering|curious|asking|want to know)\b|\bcurious\b|\bwonder(?:ing)?\b|\bgeneral question|\bjust a question"),
+        (2.0, r"\b(?:all|every|each) [^.?!]{0,40}\b(?:pass(?:es|ed)?|succeed(?:s|ed)?)\b|\b(?:prints?|shows?|says?|reports?) (?:passed|success|ok)\b|\b(?:trains?|runs?|finish(?:es)?|works?|goes|went) (?:on |through )?(?:without (?:any |an |a )?(?:errors?|trouble|problems?|complaints?)|as if nothing)|\b(?:every run|training|it) (?:ends|finishes) (?:normally|properly|well|cleanly)\b"),
+        (2.0, r"\b(?:spec|data ?sheet|slides?|marketing|vendor|nvidia(?:'s)?|advertis\w+|brochure|documentation|docs)\b[^.?!]{0,30}\b(?:says?|promises?|claims?|names?|quotes?|lists?) (?:about |around |up to )?\d[^.?!]{0,80}(?:[.,] ?|and |so )(?:so )?(?:where|why)\b[^.?!]*\?|\bwhere (?:is|are|do|does|did) (?:the )?(?:other|rest|remaining|missing)\b[^.?!]*\?"),
         (0.4, r"\?"),
     ),
 }  # fmt: skip
@@ -166,10 +171,12 @@ def _weight(text: str, start: int, end: int, weight: float, name: str) -> float:
         and negated(text, start)
     ):
         return 0.0
+    if name != "question" and any(a <= start and end <= b for a, b in guess_spans(text)):
+        return 0.0
     if _PAST.search(text[max(0, start - 40) : start]):
         return 0.0
     clause = clause_at(text, start)
-    if name in ("crash", "hang") and _ASIDE.search(clause) and not (name == "hang" and _CONTRAST.search(clause)):
+    if name in ("crash", "hang") and _is_aside(clause, text[start:end], name):
         weight *= 0.45
     if name == "slow" and regex(
         r"\b(?:but|though|although) (?:that|this|it|then it) (?:is|runs|gets) (?:far |much |way |very )?(?:too )?slow"
@@ -178,6 +185,13 @@ def _weight(text: str, start: int, end: int, weight: float, name: str) -> float:
     if name in ("slow", "question") and regex(r"\b(?:slower|slow)\b.{0,20}\bthan usual\b").search(clause):
         weight *= 0.6
     return weight if start < 120 else weight * 0.9
+
+
+def _is_aside(clause: str, cue: str, name: str) -> bool:
+    """Whether the clause tells of a remedy or an experiment; "alone each is fine, together they hang" does not."""
+    before, _, _ = clause.partition(cue)
+    told = regex(r"\b(?:is|are|was|were) fine\b[^,]{0,30}, ").sub(", ", before) + clause[len(before) :]
+    return _ASIDE.search(told) is not None and not (name == "hang" and _CONTRAST.search(clause))
 
 
 def _dies(text: str) -> bool:

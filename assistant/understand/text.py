@@ -27,7 +27,7 @@ HOST_WORD = r"(?:nodes?|machines?|servers?|hosts?|box(?:es)?|instances?|workstat
 
 _NEGATION = re.compile(
     r"\b(?:no|not|never|without|neither|nor|none|nothing|isn'?t|aren'?t|wasn'?t|weren'?t|don'?t|doesn'?t|didn'?t|haven'?t|hasn'?t|won'?t"
-    r"|can'?t|cannot|instead of|rather than|free of|zero|any longer|gone are|rid of|not a single)(?:\s+(?:really|even|actually|seem to|appear to|have|has|had"
+    r"|can'?t|cannot|instead of|rather than|free of|(?-i:zero)|any longer|gone are|rid of|not a single)(?:\s+(?:really|even|actually|seem to|appear to|have|has|had"
     r"|use|using|used|get|got|see|seen|show|shows|a|an|any|the|single|more|python|nccl|cuda|of|on|in|and|or|be|been|there|is|are|running|run|just|simply))*\s*$",
     re.IGNORECASE,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assistant.derive.n40_gpu_host import derive
+from assistant.derive import n40_gpu_host, n41_gpu_peers
 from assistant.facts import CaseFile
 from assistant.intake.document import Document
 from assistant.parsers import parse
@@ -12,7 +12,7 @@ def derived(*texts: str) -> set[tuple[str, str, object]]:
     case = CaseFile()
     for number, text in enumerate(texts):
         case.add(parse(Document(f"tool{number}.txt", text))[0])
-    return {(f.subject.name, f.key, f.value) for f in derive(case)}
+    return {(f.subject.name, f.key, f.value) for module in (n40_gpu_host, n41_gpu_peers) for f in module.derive(case)}
 
 
 def dmon(*rows: tuple[int, int, int, int]) -> str:

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, Phase, settings
 from assistant.facts import Fact, Hit, Input
 from assistant.intake import chunks
 from assistant.intake.chunks import Chunker
-from assistant.intake.decode import shorter_numbers, shorter_runs
 from assistant.intake.document import Document
 from assistant.intake.flight_dump import dump_to_json
 from assistant.intake.safe_pickle import PickleError, load
 from assistant.intake.scan import scanner_for
+from assistant.intake.shorter import shorter_numbers, shorter_runs
 from assistant.intake.source import Source
 from assistant.parsers._tidy import tidy
 from assistant.safe_text import CONTROLS

@@ -7,7 +7,7 @@ import importlib
 import pytest
 
 from assistant.intake.document import Document
-from assistant.parsers import marks
+from assistant.parsers import marks, parse
 from benchmarks.parsers import kernel_lines, training_lines
 from tests.simulated.nccl_job import Job
 
@@ -60,3 +60,9 @@ def test_messages_of_single_lines_need_no_others() -> None:
     assert document.messages[3:5] == ["words", "words"]
     assert list(document.messages) == ["words"] * 100
     assert len(document.messages) == 100
+
+
+def test_top_tells_of_cpus_in_small_letters() -> None:
+    top = "%Cpu(s): 51.2 us, 3.1 sy, 0.0 ni, 25.0 id, 0.1 wa, 0.0 hi, 0.2 si, 20.4 st\n"
+    facts, _ = parse(Document("top.txt", top))
+    assert {f.key: f.value for f in facts} == {"cpu.idle_pct": 25.0, "cpu.iowait_pct": 0.1, "cpu.steal_pct": 20.4}
