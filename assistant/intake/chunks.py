@@ -9,13 +9,12 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 
 from assistant.facts import Input
 from assistant.intake.decode import HEAD, Binary, Encoding, clean, decoder, detect, is_progress, states
 from assistant.intake.document import Document
+from assistant.intake.filling import Filling
 from assistant.intake.jsonlines import JsonLines, looks_like
-from assistant.intake.prefix import Splitter
 from assistant.intake.redact import Redactor
 from assistant.intake.shifts import Shifts, compose
 from assistant.intake.thin import Thinner
@@ -31,24 +30,11 @@ _JSON_VALUE = re.compile(r"\s*(?:\{\s*\"|\[\s*[{\[])")
 _ENVIRON = re.compile(rb"(?:[A-Za-z_]\w*=[^\x00\n]*\x00){2,}")
 
 
-@dataclass
-class _Open:
-    """The document that is being filled."""
-
-    first_line: int
-    parts: list[str] = field(default_factory=list)
-    size: int = 0
-    lines: int = 0
-    shifts: Shifts = field(default_factory=list)
-    repeats: dict[int, int] = field(default_factory=dict)
-
-
 class Chunker:
     """Takes the bytes of one input and yields its documents; what is worth saying goes into the input's notes."""
 
     def __init__(self, record: Input, *, chunk: int = CHUNK) -> None:
         self.record = record
-        self.chunk = chunk
         self.binary: Binary | None = None
         self._head: bytearray | None = bytearray()
         self._decoder: codecs.IncrementalDecoder | None = None
@@ -66,9 +52,7 @@ class Chunker:
         self._json: JsonLines | None = None
         self._redact = Redactor()
         self._thin = Thinner()
-        self._next = 1
-        self._doc = _Open(1)
-        self._splitter: Splitter | None = None
+        self._filling = Filling(record, chunk)
 
     def feed(self, block: bytes) -> Iterator[Document]:
         self.record.bytes += len(block)
@@ -105,9 +89,7 @@ class Chunker:
         raw = b"".join([part for _, part in parts])
         if len(parts) == 1 or b"\r" in raw or b"\x00" in raw or self._json is not None or self._carry or self._skipping:
             for line, part in parts:
-                if line:
-                    self.record.lines += line - self._next
-                    self._next = line
+                self._filling.jump(line)
                 yield from self._decode(part[self._mark() :], final=False)
             return
         yield from self._together(raw[self._mark() :], parts)
@@ -120,7 +102,7 @@ class Chunker:
     def _together(self, raw: bytes, parts: list[tuple[int, bytes]]) -> Iterator[Document]:
         """The same for all of them at once, where no line needs a treatment of its own."""
         assert self._decoder is not None
-        first = parts[0][0] or self._next
+        first = parts[0][0] or self._filling.next
         shifts: Shifts = []
         index, number = 0, first
         for line, part in parts:
@@ -134,16 +116,11 @@ class Chunker:
         text = clean(text[:-1] if ended else text)
         if text.count("\n") != index - ended or _has_longer(text, self._longest):
             for line, part in parts:
-                if line:
-                    self.record.lines += line - self._next
-                    self._next = line
+                self._filling.jump(line)
                 yield from self._decode(part, final=False)
             return
-        self.record.lines += first - self._next
-        self._next = first
-        if self._doc.parts and self._doc.size + len(text) > self.chunk:
-            yield self._emit()
-        self._append(self._redact(text), number - first + (not ended), shifts, {})
+        self._filling.jump(first)
+        yield from self._filled(self._redact(text), number - first + (not ended), shifts, {})
 
     def ends_at(self, line: int) -> None:
         """Where a text ends of which the last lines were left out."""
@@ -158,9 +135,9 @@ class Chunker:
             return
         yield from self._decode(block, final=True)
         if self._json is not None:
-            self._append("\n".join(self._json.rest()), 0, [], {})
-        if self._doc.parts:
-            yield self._emit()
+            self._filling.append("\n".join(self._json.rest()), 0, [], {})
+        if not self._filling.empty:
+            yield self._filling.emit(self._json.hosts if self._json is not None else set())
         if self._cut:
             self.record.notes.append(
                 f"{self._cut} line{'s' if self._cut > 1 else ''} longer than {self._longest >> 10} KiB cut"
@@ -236,7 +213,7 @@ class Chunker:
             yield from self._take(text)
         if self._again:
             self._again = False
-            self._step_back()
+            self._filling.step_back()
 
     def _skip(self, text: str) -> str:
         """What stands after the line that is being left out; its own end has been written already."""
@@ -245,13 +222,8 @@ class Chunker:
             return ""
         self._skipping = False
         if text[min(ends)] == "\r":
-            self._step_back()
+            self._filling.step_back()
         return text[min(ends) + 1 :]
-
-    def _step_back(self) -> None:
-        """What comes next stands on the same line of the file as what was taken last."""
-        self._next -= 1
-        self.record.lines -= 1
 
     def _overlong(self, whole: str, rest: str) -> tuple[str, str]:
         """(text that can be taken, carry) where the line that is not complete yet is too long."""
@@ -281,9 +253,13 @@ class Chunker:
         text, dropped, repeats = self._thin.thin(text) if self._whole else (text, [], {})
         if dropped:
             shifts = compose(shifts, dropped)
-        if self._doc.parts and self._doc.size + len(text) > self.chunk:
-            yield self._emit()
-        self._append(text, count, shifts, repeats)
+        yield from self._filled(text, count, shifts, repeats)
+
+    def _filled(self, text: str, count: int, shifts: Shifts, repeats: dict[int, int]) -> Iterator[Document]:
+        """Adds lines to the document that is being filled; yields it where it is full."""
+        if self._filling.is_full(len(text)):
+            yield self._filling.emit(self._json.hosts if self._json is not None else set())
+        self._filling.append(text, count, shifts, repeats)
 
     def _line_by_line(self, text: str) -> tuple[str, Shifts]:
         out: list[str] = []
@@ -309,41 +285,6 @@ class Chunker:
         if found is None:
             return [*self._json.rest(), piece]
         return [x for text in found for x in clean(text).replace("\r", "\n").split("\n")]
-
-    def _append(self, text: str, count: int, shifts: Shifts, repeats: dict[int, int]) -> None:
-        doc = self._doc
-        if not text and count == 0:
-            return
-        lines = text.count("\n") + 1
-        at, number = doc.shifts[-1] if doc.shifts else (0, doc.first_line)
-        if number + doc.lines - at != self._next and not (shifts and shifts[0][0] == 0):
-            doc.shifts.append((doc.lines, self._next))
-        doc.shifts += [(doc.lines + i, self._next + number) for i, number in shifts]
-        for index, more in repeats.items():
-            doc.repeats[doc.lines + index] = more
-        doc.parts.append(text)
-        doc.size += len(text) + 1
-        doc.lines += lines
-        self._next += count
-        self.record.lines += count
-
-    def _emit(self) -> Document:
-        doc = self._doc
-        text = "\n".join(doc.parts)
-        self._doc = _Open(self._next)
-        self._splitter = Splitter.of(text, self._splitter)
-        hosts = self._json.hosts if self._json is not None else set()
-        if not hosts <= self._splitter.marks.hosts:
-            marks = replace(self._splitter.marks, hosts=self._splitter.marks.hosts | hosts)
-            self._splitter = Splitter(marks)
-        return Document(
-            self.record.path,
-            text,
-            doc.first_line,
-            shifts=doc.shifts,
-            repeats=doc.repeats,
-            splitter=self._splitter,
-        )
 
 
 def _has_longer(text: str, longest: int) -> bool:

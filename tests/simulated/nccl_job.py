@@ -11,7 +11,7 @@ and 2.29. The fabric is InfiniBand with one HCA a GPU. A fault is planted by ove
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
 _BUS = ("1b000", "43000", "52000", "61000", "9d000", "c3000", "d1000", "df000")
@@ -169,7 +169,7 @@ class Job:
             f"busId {_BUS[local % 8]}"
         )
 
-    def _networks(self, rank: int, name: str, address: str) -> Iterator[str]:
+    def _networks(self, rank: int, name: str, address: str) -> Generator[str, None, str]:
         """The lines that tell of adapters; returns the chosen network."""
         head, hcas = self.head(rank), self.hcas(rank)
         if self.network != "IB" or not hcas:
