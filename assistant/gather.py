@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assistant.facts import CaseFile, Input
+from assistant.intake.batch import WHOLE, Batch
 from assistant.intake.document import Document
 from assistant.intake.scan import scanner_for
-from assistant.intake.skim import WHOLE, Batch
 from assistant.intake.source import Source
 from assistant.parsers import parse_each
 from assistant.progress import Progress, silent

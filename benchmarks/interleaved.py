@@ -85,7 +85,9 @@ def main() -> int:
         quote = next(e for e in first["evidence"] if e["origin"].get("line"))
         print(f"{size / 1e6:.0f} MB; reading alone {read.wall:.2f} s; triage {ours.wall:.2f} s, {ours.cpu:.2f} s CPU,")
         print(f"memory {ours.memory / 1e6:.0f} MB")
-        print(f"verdict {answer['verdict']}: {first['id']} ({first['probability']:.2f}), ranks {first['where']['ranks']}")
+        print(
+            f"verdict {answer['verdict']}: {first['id']} ({first['probability']:.2f}), ranks {first['where']['ranks']}"
+        )
         print(f"line {quote['origin'].get('line')}: {quote.get('quote')}")
         right = first["where"]["ranks"] == [GUILTY] and answer["verdict"] == "problem"
         return 0 if right and ours.wall - read.wall <= options.max_seconds else 1

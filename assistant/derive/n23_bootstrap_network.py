@@ -23,7 +23,7 @@ def derive(case: CaseFile) -> Iterable[Fact]:
     used = [(f, a) for f in case.about("nccl.bootstrap_addr") if (a := _address(f.value))]
     if not used:
         return
-    names = {f.subject.name for key in case.keys() for f in case.about(key) if f.subject.kind == "host"}
+    names = {f.subject.name for key in [*case.keys()] for f in case.about(key) if f.subject.kind == "host"}
     master = [f.value for key in ("launch.master_addr", "env.MASTER_ADDR") for f in case.about(key)]
     reached = sorted({a for name in (*names, *master) if (a := _address(name)) and not a.is_loopback})
     networks = _networks(case)

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from assistant.facts import Input
+from assistant.intake.batch import Batch, shape
 from assistant.intake.chunks import Chunker
 from assistant.intake.decode import HEAD, Binary, detect
 from assistant.intake.document import Document
 from assistant.intake.jsonlines import looks_like
 from assistant.intake.packed import TooMuch, damage
-from assistant.intake.skim import Batch, Part, Skimmer, shape
+from assistant.intake.skim import Part, Skimmer
 
 BLOCK = 1 << 20
 #: Bytes from which encoding and form of a large text are told.

@@ -8,25 +8,22 @@ the reader of small inputs, with their places in the file.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
-from assistant.intake.needles import Needles, Searched, Weight
+from assistant.intake.batch import ENOUGH, FIRST, Batch, shape
+from assistant.intake.endless import fewer_states
+from assistant.intake.needles import Weight
 
 #: Bytes of one scan.
 SLICE = 64 << 10
 #: Bytes at the beginning and end of each text that are kept whatever they say.
 HEAD = 16 << 10
 TAIL = 4 << 10
-#: The same, after `FIRST` texts of one kind of name have been read.
-FIRST = 8
+#: The same, after the first texts of one kind of name have been read.
 LATER_HEAD = 1 << 10
-#: Texts of one kind of name in which a parser found nothing although a trigger of its own stands there, after which it is not
-#: asked any more.
-PARTICULAR = 12
 LATER_TAIL = 1 << 10
 #: Bytes before and after a line with a needle that has a context.
 BEFORE = 1 << 10
@@ -35,160 +32,17 @@ AFTER = 6 << 10
 MANY = 1500
 #: Ranks that may write into one text, each of which has a line of its own to say.
 RANKS = 8192
-#: Lines that are kept of each text for one needle, by its weight; and of a batch, after which a text gives only `REST`.
+#: Lines that are kept of each text for one needle, by its weight; and once enough of the batch have been kept.
 TEXT = {Weight.LIGHT: 24, Weight.FULL: 64, Weight.LINES: RANKS}
-BATCH = {Weight.LIGHT: 200, Weight.FULL: 2000, Weight.LINES: 1 << 40}
 REST = {Weight.LIGHT: 0, Weight.FULL: 2, Weight.LINES: RANKS}
 #: Share of the bytes of a text that is kept for one needle beyond that.
 SHARE = {Weight.LIGHT: 0.0, Weight.FULL: 0.002, Weight.LINES: 0.01}
 
-#: Bytes of a batch that are read whole, and of one text once a batch is known to be larger.
-WHOLE = 8 << 20
-SMALL = 256 << 10
 #: A line that is longer than this ends the skimming.
 LONGEST = 4 << 20
 
 Part = tuple[int, bytes]
 """(number of the first line, whole lines); 0: it goes on where the last part ended."""
-
-
-#: States of a progress bar, between carriage returns, of which one is kept where they never end their line.
-STATES = 25
-_TROUBLE = (
-    b"error",
-    b"exception",
-    b"traceback",
-    b"warn",
-    b"fail",
-    b"killed",
-    b"abort",
-    b"timeout",
-    b"timed out",
-    b"\n",
-)
-
-
-def _fewer_states(block: bytes) -> bytes:
-    """A block of a line without end: of many states of a progress bar every 25th, and those that tell of trouble."""
-    states = block.split(b"\r")
-    if len(states) < 4 * STATES:
-        return block
-    kept = set(range(0, len(states), STATES)) | {len(states) - 1}
-    lower = block.lower()
-    for word in _TROUBLE:
-        number = done = 0
-        while (at := lower.find(word, done)) != -1 and len(kept) < len(states) // 4:
-            number += lower.count(b"\r", done, at)
-            kept.add(number)
-            done = at + 1
-    return b"\r".join([states[n] for n in sorted(kept)])
-
-
-_DIGITS = re.compile(r"\d+")
-
-
-def shape(name: str) -> str:
-    """A name without its numbers: files of one kind differ only in those."""
-    return _DIGITS.sub("0", name)
-
-
-@dataclass
-class Batch:
-    """What has been kept of the texts of one batch so far; texts are read one after the other."""
-
-    needles: Needles
-    database: Any
-    """Reports each needle once a scan."""
-    exact: Any = None
-    """Reports every occurrence, of needles that are not common in these inputs."""
-    common: frozenset[int] = frozenset()
-    """Needles that are known to be common in these inputs and tell nothing new."""
-    everywhere: Searched | None = None
-    """Finds the needles in a text that is kept; None: the scanner's own."""
-    texts: Counter[str] = field(default_factory=Counter)
-    """Texts by the shape of their names: `rank_17.log` is another of `rank_3.log`."""
-    kept: Counter[int] = field(default_factory=Counter)
-    whole: int = WHOLE
-    """Bytes that may still be read whole."""
-    plain: Counter[str] = field(default_factory=Counter)
-    """Texts that were of plain lines, by the shape of their names."""
-    vain: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """How often a parser found nothing in texts with names of one shape."""
-    fruitful: set[str] = field(default_factory=set)
-    """Parsers that found something."""
-    large: bool = False
-    """Whether all texts together are known to be too much to be read whole."""
-
-    def after(self, tired: Collection[int]) -> Batch:
-        """A batch for more texts of the same inputs, for which holds what this one has learned of them.
-
-        `tired` are patterns of which further lines tell nothing new (`Scanner.tired`)."""
-        idle = self._idle()
-        common = {
-            index
-            for index, needle in enumerate(self.needles.needles)
-            if (needle.weight == Weight.LIGHT and self.kept[index] >= BATCH[Weight.LIGHT])
-            or (
-                (needle.patterns or needle.parsers)
-                and all(p in tired for p in needle.patterns)
-                and all(p in idle for p in needle.parsers)
-            )
-        }
-        return Batch(
-            self.needles,
-            self.database,
-            self.needles.exact(common),
-            frozenset(common),
-            self.needles.everywhere(tired),
-            Counter(self.texts),
-            whole=0 if self.large else WHOLE,
-            plain=Counter(self.plain),
-            vain=Counter(self.vain),
-            fruitful=set(self.fruitful),
-            large=self.large,
-        )
-
-    def _idle(self) -> set[str]:
-        """Parsers that were asked often and found nothing at all."""
-        often: Counter[str] = Counter()
-        for (_, parser), count in self.vain.items():
-            often[parser] += count
-        return {parser for parser, count in often.items() if count >= PARTICULAR and parser not in self.fruitful}
-
-    def again(self) -> Batch:
-        """The same at its beginning: what is read with one of them changes nothing for another."""
-        return replace(
-            self, texts=Counter(self.texts), kept=Counter(self.kept), vain=Counter(self.vain), plain=Counter(self.plain)
-        )
-
-    def is_plain(self, name: str) -> bool:
-        """Whether texts of this kind of name have been of plain lines so far."""
-        kind = shape(name)
-        return self.plain[kind] >= FIRST
-
-    def worth_asking(self, name: str, asked: dict[str, bool]) -> list[str]:
-        """The parsers of these that may find something in another text of this kind of name."""
-        if not self.large:
-            return list(asked)
-        kind = shape(name)
-        return [p for p, particular in asked.items() if self.vain[kind, p] < (PARTICULAR if particular else FIRST)]
-
-    def asked(self, name: str, asked: Iterable[str], found: Collection[str]) -> None:
-        """Notes which of the parsers asked found something."""
-        self.vain.update((shape(name), parser) for parser in asked if parser not in found)
-        self.fruitful.update(found)
-
-    @property
-    def most_whole(self) -> int:
-        """Bytes of the largest text that may still be read whole."""
-        return min(self.whole, SMALL) if self.large else self.whole
-
-    def reads_whole(self, name: str, size: int) -> bool:
-        """Whether a text of so many bytes is read line by line, as a small input is."""
-        if size > self.most_whole or (self.texts[shape(name)] >= FIRST and self.large):
-            return False
-        self.whole -= size
-        return True
 
 
 @dataclass(slots=True)
@@ -235,7 +89,7 @@ class Skimmer:
     def feed(self, block: bytes) -> Iterator[Part]:
         if self._passing:
             end = block.find(b"\n") + 1
-            yield 0, _fewer_states(block[:end] if end else block)
+            yield 0, fewer_states(block[:end] if end else block)
             if not end:
                 return
             self._passing = False
@@ -262,7 +116,7 @@ class Skimmer:
         if len(self._carry) > LONGEST:
             self._passing = True
             rest, self._carry = self._carry, b""
-            yield self.line, _fewer_states(rest)
+            yield self.line, fewer_states(rest)
 
     def finish(self) -> Iterator[Part]:
         if self._carry:
@@ -385,7 +239,7 @@ class Skimmer:
     def _quota(self, index: int) -> _Quota:
         needle = self.batch.needles.needles[index]
         weight = needle.weight
-        most = (REST if self.batch.kept[index] >= BATCH[weight] else TEXT)[weight]
+        most = (REST if self.batch.kept[index] >= ENOUGH[weight] else TEXT)[weight]
         before, after = (BEFORE, AFTER) if needle.context else (0, 0)
         quota = self._quotas[index] = _Quota(most, SHARE[weight], before, after, needle.counted)
         return quota

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from assistant.facts import Input
+from assistant.intake.batch import Batch
 from assistant.intake.document import Document
 from assistant.intake.large import read_text
 from assistant.intake.packed import Budget, Counted, TooMuch, damage, maybe_packed
-from assistant.intake.skim import Batch
 from assistant.progress import Progress, silent
 from assistant.safe_text import safe_line
 

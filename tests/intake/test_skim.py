@@ -9,8 +9,8 @@ import pytest
 from assistant.diagnosis.diagnose import diagnose
 from assistant.facts import CaseFile
 from assistant.gather import gather
+from assistant.intake.endless import fewer_states
 from assistant.intake.read import read_inputs
-from assistant.intake.skim import _fewer_states
 from assistant.triage import complete
 from knowledge.load import knowledge
 
@@ -77,7 +77,7 @@ def test_carriage_returns_without_end_are_bounded_and_trouble_in_them_is_seen(tm
 def test_states_that_tell_of_trouble_stay() -> None:
     states = [b"%d%%" % (n % 100) for n in range(1000)]
     states[777] = b"RuntimeError: dead"
-    kept = _fewer_states(b"\r".join(states)).split(b"\r")
+    kept = fewer_states(b"\r".join(states)).split(b"\r")
     assert b"RuntimeError: dead" in kept and len(kept) < 60
 
 
