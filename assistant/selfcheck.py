@@ -24,13 +24,13 @@ def case_of(example: dict[str, Any], kb: Knowledge) -> CaseFile:
     return case
 
 
-def check_rule(rule: dict[str, Any], kb: Knowledge) -> Iterator[str]:
-    """What is wrong with the examples of an evidence rule; nothing when all is well."""
+def check_rule(rule: dict[str, Any], kb: Knowledge, *, asked: bool = False) -> Iterator[str]:
+    """What is wrong with the examples of an evidence rule; nothing when all is well. `asked`: as for `healthy`, questions count."""
     for kind, wanted in (("hit", True), ("miss", False), ("silent", False)):
         for number, example in enumerate(rule["examples"].get(kind, ())):
             case = case_of(example, kb)
-            fired = holds(rule["when"], case) is not None
-            silenced = rule.get("unless") is not None and holds(rule["unless"], case) is not None
+            fired = holds(rule["when"], case, asked=asked) is not None
+            silenced = rule.get("unless") is not None and holds(rule["unless"], case, asked=asked) is not None
             shown = " ".join(str(example.get("say") or example.get("log") or example.get("facts")).split())[:90]
             if kind == "silent" and not (fired and silenced):
                 reason = "`unless` does not hold" if fired else "`when` does not hold"
@@ -61,7 +61,7 @@ def check(only: str = "") -> Iterator[str]:
     for cause in full["causes"].values():
         if only in cause["_file"]:
             for rule in cause["evidence"]:
-                yield from (f"{cause['_file']}: {p}" for p in check_rule(rule, kb))
+                yield from (f"{cause['_file']}: {p}" for p in check_rule(rule, kb, asked=cause["id"] == "healthy"))
     for signature in full["signatures"].values():
         if only in signature["_file"]:
             yield from (f"{signature['_file']}: {p}" for p in check_signature(signature))

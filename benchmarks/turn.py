@@ -54,6 +54,9 @@ def main() -> int:
     while len(reply.diagnosis.facts) < options.facts:
         missing = options.facts - len(reply.diagnosis.facts)
         reply = talk.turn("", [machine_output(host + i) for i in range(max(1, missing // 60))])
+        if len(reply.diagnosis.facts) == options.facts - missing:
+            print("the attachments yield no facts", file=sys.stderr)
+            return 2
         host += max(1, missing // 60)
     times = []
     for message in MESSAGES * 3:

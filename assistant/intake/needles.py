@@ -19,8 +19,8 @@ from typing import Any
 from assistant.intake.literals import literals_of
 from knowledge.load import Knowledge, read_cache, write_cache
 
-#: Bytes of a text from which Hyperscan tells all matches of a pattern rather than the first.
-LARGE = 1 << 20
+#: Bytes of a piece of a text in which patterns are looked for at once.
+LARGE = 256 << 10
 #: Raised whenever the stored form or the choice of literals changes.
 FORMAT = 9
 
@@ -117,7 +117,7 @@ class Needles:
         patterns: list[tuple[int, bool]] = []
         for index, needle in enumerate(self.needles):
             if needle.pattern:
-                patterns.append((index, False))
+                patterns.append((index, True))
                 continue
             asked = any(p not in tired for p in needle.patterns)
             if asked or needle.parsers:
@@ -127,7 +127,6 @@ class Needles:
             frozenset(tired),
             self._database(literals, "" if tired else "everywhere"),
             self._database(patterns, "patterns"),
-            self._database([(index, True) for index, _ in patterns], "patterns_once"),
         )
 
     def _database(self, chosen: list[tuple[int, bool]], kind: str = "") -> Any:
@@ -144,7 +143,11 @@ class Needles:
         ]
         name = ""
         if kind:
-            parts = [_hs.__version__, *(f"{f} {e!r}" for f, e in zip(flags, expressions, strict=True))]
+            # The numbers too: the same literals have others as soon as a needle comes before them.
+            parts = [
+                _hs.__version__,
+                *(f"{i} {f} {e!r}" for (i, _), f, e in zip(chosen, flags, expressions, strict=True)),
+            ]
             name = f"{kind}-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:24]}.db"
             database = _stored(name)
             if database is not None:
@@ -176,36 +179,38 @@ class Searched:
     tired: frozenset[int]
     literals: Any
     patterns: Any
-    patterns_once: Any
+    """Reports each pattern once a scan: it can match at every character of a line."""
 
     def ends(self, raw: bytes) -> set[tuple[int, int]]:
-        """(end, needle) of what stands in the text."""
+        """(end, needle) of what stands in the text; of a pattern one end a line."""
         found: set[tuple[int, int]] = set()
         add = found.add
         if self.literals is not None:
             self.literals.scan(raw, match_event_handler=lambda i, s, e, f, c: add((e, i)))
         if self.patterns is None:
             return found
-        if len(raw) > LARGE:
-            self.patterns.scan(raw, match_event_handler=lambda i, s, e, f, c: add((e, i)))
-            return found
-        # A pattern can match at every character of a line; in a short text the lines are found more cheaply one by one.
+        start, size = 0, len(raw)
+        while start < size:
+            stop = size if size - start <= LARGE else raw.rfind(b"\n", start, start + LARGE) + 1
+            stop = stop or raw.find(b"\n", start + LARGE) + 1 or size
+            self._patterns(raw[start:stop] if stop - start < size else raw, start, found)
+            start = stop
+        return found
+
+    def _patterns(self, raw: bytes, offset: int, found: set[tuple[int, int]]) -> None:
         here: list[int] = []
-        self.patterns_once.scan(raw, match_event_handler=lambda i, s, e, f, c: here.append(i))
+        self.patterns.scan(raw, match_event_handler=lambda i, s, e, f, c: here.append(i))
         for index in here:
             needle = self.needles[index]
             if all(p in self.tired for p in needle.patterns):
                 continue
             at = 0
-            while True:
+            while at < len(raw):
                 start, end = needle.find(raw, at)
                 if start < 0:
                     break
-                add((end, index))
-                at = raw.find(b"\n", end) + 1
-                if not at:
-                    break
-        return found
+                found.add((offset + end, index))
+                at = raw.find(b"\n", end) + 1 or len(raw)
 
 
 def needles_of(

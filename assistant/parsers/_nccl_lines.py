@@ -16,7 +16,7 @@ from assistant.facts import JOB, Fact, OriginKind, Subject, Value
 from assistant.intake.document import Document
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class NcclLine:
     """One line of NCCL's log: `level` is INFO, WARN or BARE (the version line without a head)."""
 
