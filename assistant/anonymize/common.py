@@ -94,6 +94,11 @@ HOSTS = re.compile(
     r"|\w*(?:error|exception|warning|failure)|rank[-_]?\d*|true|false|info|python[\d.]*|(?:gpu|cuda|mlx5_|eth|ib|en[ops]\w|lo|bond|npu)\d{0,2}|gpus?|kubernetes|eu-\S+|us-\S+",
     re.IGNORECASE,
 )
+#: Words before a number that name a product or a port.
+PRODUCTS = re.compile(
+    r"(?:[dhme]gx|gb|gh|sxm|rtx|tesla|epyc|xeon|ndr|hdr|edr|qsfp|osfp|mlx|connectx|cx|rdma|ens?\w*|bond|roce|ibs?p?)[\d_-]*|(?:gpu|cuda|mlx\d?|rank|node|host|worker)[_-]?",
+    re.IGNORECASE,
+)
 NAMESPACES = frozenset(
     "default kube-system kube-public kube-node-lease kubeflow monitoring gpu-operator nvidia-gpu-operator network-operator ray-system istio-system mpi-operator".split()  # noqa: SIM905
 )

@@ -6,7 +6,7 @@ import re
 
 MOST = 20_000
 """Names that one list may stand for."""
-LIST = re.compile(r"[A-Za-z][\w.-]*\[\d[\d,-]*\](?:[\w.-]*\w)?")
+LIST = re.compile(r"[A-Za-z][\w.-]{0,80}\[\d[\d,-]*\](?:[\w.-]*\w)?")
 _PARTS = re.compile(r"([A-Za-z][\w.-]*)\[([\d,-]+)\]([\w.-]*)")
 _NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
 

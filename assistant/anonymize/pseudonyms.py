@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from assistant.anonymize.addresses import Addresses
-from assistant.anonymize.common import HOSTS, NAMESPACES, USERS, is_own, is_word
+from assistant.anonymize.common import HOSTS, NAMESPACES, PRODUCTS, USERS, is_own, is_plain, is_word
 
 _ROLE = re.compile(
     r"(?P<job>[a-z0-9][\w.-]*?)-(?P<role>worker|launcher|master|chief|ps|driver|head|server|client)(?P<number>-\d+)?(?:-[a-z0-9]{5})?"
@@ -21,6 +21,10 @@ _OWN_NUMBER = re.compile(
 _OFTEN_WORDS = frozenset(("dir", "job", "account", "namespace", "group", "project", "bucket"))
 #: Kinds of which only the places where they were found are replaced.
 _IN_PLACE = frozenset(("org", "resource"))
+#: Kinds of which upper and lower case are the same name.
+_FOLDED = frozenset(("host", "user", "domain"))
+_STEM = re.compile(r"([A-Za-z][\w-]*?)\d{1,6}")
+_VARIABLE = re.compile(r"[A-Z0-9]+_[A-Z0-9_]+")
 SHORTEST = 3
 """Letters of a name without digits that is replaced wherever it stands."""
 
@@ -39,6 +43,8 @@ class Pseudonyms:
         self._pattern: re.Pattern[str] | None = None
         self._everywhere: dict[str, str] = {}
         self._pods: set[str] = set()
+        self._folded: dict[tuple[str, str], str] = {}
+        self._stems: set[str] = set()
         self._width = 3
 
     def name(self, kind: str, value: str) -> str:
@@ -55,8 +61,17 @@ class Pseudonyms:
             return value
         known = self._known.setdefault(kind, {})
         if value not in known:
-            known[value] = self._next(kind)
+            known[value] = self._given(kind, value)
         return known[value]
+
+    def _given(self, kind: str, value: str) -> str:
+        """A new pseudonym, or that of the same name in other letters."""
+        if kind not in _FOLDED:
+            return self._next(kind)
+        key = kind, value.lower()
+        if key not in self._folded:
+            self._folded[key] = self._next(kind)
+        return self._folded[key]
 
     def _host(self, value: str) -> str:
         if self.keep_hosts or HOSTS.fullmatch(value) or _AWS.match(value) or _ADDRESS.fullmatch(value):
@@ -100,6 +115,10 @@ class Pseudonyms:
     def knows_host(self, name: str) -> bool:
         return name in self._known.get("host", {}) or name in self._pods
 
+    def knows_stem(self, stem: str) -> bool:
+        """Whether known hosts are called like this with a number after it."""
+        return stem.lower() in self._stems
+
     def note_own(self, text: str) -> None:
         """Numbers that pseudonyms of an earlier run have are not given again."""
         for found in _OWN_NUMBER.finditer(text):
@@ -120,14 +139,22 @@ class Pseudonyms:
         self.addresses.settle()
         self._width = max(3, len(str(len(self._found.get("host", ())) + len(self._own.get("host", ())))))
         for kind, names in sorted(self._found.items()):
-            self._known[kind] = {name: self._next(kind) for name in sorted(names, key=_natural)}
+            self._known[kind] = {name: self._given(kind, name) for name in sorted(names, key=_natural)}
         for kind, known in self._known.items():
             if kind not in _IN_PLACE:
                 self._everywhere.update((n, p) for n, p in known.items() if _unmistakable(n, kind))
         self._everywhere.update((pod, self._host(pod)) for pod in sorted(self._pods))
+        for name, pseudonym in list(self._everywhere.items()):
+            for form in (name.lower(), name.upper(), name.capitalize()):
+                self._everywhere.setdefault(form, pseudonym)
         if self._everywhere:
             # What stands before a name is looked at afterwards: a pattern that begins with letters is found far faster.
-            self._pattern = re.compile(rf"(?:{trie(list(self._everywhere))})(?![A-Za-z0-9])")
+            pattern = rf"(?:{trie(list(self._everywhere))})(?![A-Za-z0-9])"
+            self._stems = {stem.lower() for stem in map(_stem, self._known.get("host", ())) if stem}
+            if self._stems and not self.keep_hosts:
+                forms = {form for stem in self._stems for form in (stem, stem.upper(), stem.capitalize())}
+                pattern += rf"|(?:{trie(sorted(forms))})\d{{1,6}}(?![A-Za-z0-9])"
+            self._pattern = re.compile(pattern)
 
     def everywhere(self, text: str) -> str:
         """Replaces the names that can be nothing else, wherever they stand."""
@@ -139,7 +166,14 @@ class Pseudonyms:
         start = found.start()
         before = found.string[max(0, start - 2) : start]
         inside = before[-1:].isalnum() and before[-1:].isascii() and before not in ("\\n", "\\r", "\\t")
-        return found[0] if inside else self._everywhere[found[0]]
+        if inside:
+            return found[0]
+        name = found[0]
+        new = self._everywhere.get(name)
+        if new is None:
+            return self.name("host", name)
+        variable = _VARIABLE.fullmatch(name) and found.string[found.end() : found.end() + 1] == "="
+        return name if variable and not any(name in known for known in self._known.values()) else new
 
     def table(self) -> dict[str, dict[str, str]]:
         """What became what, by kind."""
@@ -154,6 +188,14 @@ def _harmless(kind: str, value: str) -> bool:
     if kind == "namespace":
         return value in NAMESPACES
     return (kind != "account" and value.isdigit()) or value[0] in "$%{<"
+
+
+def _stem(host: str) -> str:
+    """What stands before the number of a host, if that is a name of its own."""
+    found = _STEM.fullmatch(host)
+    stem = found[1] if found else ""
+    bare = stem.strip("-_")
+    return "" if len(bare) < 3 or is_plain(bare) or PRODUCTS.fullmatch(bare) else stem
 
 
 def _unmistakable(name: str, kind: str) -> bool:

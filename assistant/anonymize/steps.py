@@ -23,7 +23,11 @@ _AWS_ACCOUNT = re.compile(r"(?i)((?:aws[_-]?)?account[_-]?(?:id|number)?[\"']?\s
 _CLOUD = re.compile(
     r"(?<![\w-])(i|vpc|subnet|sg|eni|vol|ami|fs|rtb|lt|pg|igw|acl|nat|eipalloc|cr|sir|rtbassoc)-([0-9a-f]{17}|[0-9a-f]{8})(?![\w-])"
 )
-_MAIL = re.compile(r"(?<![\w.+/-])([A-Za-z0-9][\w.+-]*)@((?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,})(?![\w-])")
+_MAIL = re.compile(r"(?<![\w.+/-])([A-Za-z0-9][\w.+-]*)(@|%40)((?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,})(?![\w-])")
+_PERSON = re.compile(
+    r"(?<![\w@])([^\W\d_a-z][\w'.-]{0,30}(?: [^\W\d_a-z][\w'.-]{0,30}){1,3})(?=[\"']? <[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{1,64}>)"
+)
+_GIT = re.compile(r"(?<=@)((?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}:)([\w.+~-]+(?:/[\w.+~-]+)*)(?=\.git\b)")
 _AT = re.compile(r"(?<![\w.+/=@-])([a-z_][\w.-]*)@([A-Za-z][\w.-]*\w)(?=[:\s\]'\"$~,)]|$)")
 _VERSION = re.compile(r"v?\d[\w.]*|(?:latest|sha\d+|GLIBC\S*|main|master|eth\d+|ib\d+|stable|next|plt|got|local|all)")
 _ENDS = "com|org|net|edu|gov|mil|int|local|internal|lan|corp|cluster|hpc|intra|private|priv|cloud|uk|de|fr|ch|eu|jp|cn|kr|nl|se|fi|es|ca|au|at|be|pl|cz|dk|no|ru|br"
@@ -33,7 +37,7 @@ _IMAGE = re.compile(
 )
 _UUID = re.compile(r"\b(GPU|MIG)-([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\b")
 _SERIAL = re.compile(
-    r"(?i)(\b(?:serial(?:[_ ](?:number|no))?|board id|asset tag|chassis serial|product serial)[\"']?\s*[:=]\s*[\"']?)(?=[A-Z0-9]*\d)([A-Z0-9]{6,})\b"
+    r"(?i)(\b(?:(?:serial(?:[_ ](?:number|no))?|board id|asset tag|s/?n)[\"']?\s*[:=]\s*[\"']?|serial (?:number|no\.?) |board (?:s/?n|serial) ))(?=[A-Z0-9]*\d)([A-Z0-9]{6,})\b"
 )
 _V4 = re.compile(r"(?<![\w.])(?<!\d-)((?:\d{1,3}\.){3}\d{1,3})(?![\w]|\.\d)")
 _V4_DASHED = re.compile(r"(?<![A-Za-z0-9])(ip-)?(\d{1,3}-\d{1,3}-\d{1,3}-\d{1,3})(?![\w]|-\d)")
@@ -144,16 +148,23 @@ def _shown(steps: list[str], names: Pseudonyms) -> list[str]:
 
 
 def _mails(text: str, names: Pseudonyms) -> str:
-    if "@" not in text:
+    if "@" not in text and "%40" not in text:
         return text
 
+    def repository(found: re.Match[str]) -> str:
+        steps = found[2].split("/")
+        if steps[0].lower() in ORGS:
+            return found[0]
+        owner = steps[0] if len(steps) == 1 or is_plain(steps[0]) else names.name("org", steps[0])
+        return "/".join([found[1] + owner, *_shown(steps[1:], names)])
+
     def mail(found: re.Match[str]) -> str:
-        user, domain = found[1], found[2]
+        user, sign, domain = found.groups()
         if _VERSION.fullmatch(domain) or (user == "git" and DOMAINS.fullmatch(domain)):
             return found[0]
         host = any(c.isdigit() for c in domain.partition(".")[0])
         kept = DOMAINS.fullmatch(domain) is not None or domain.endswith(".iam.gserviceaccount.com")
-        return f"{names.name('user', user)}@{domain if kept else names.name('host', domain) if host else site(domain, names)}"
+        return f"{names.name('user', user)}{sign}{domain if kept else names.name('host', domain) if host else site(domain, names)}"
 
     def at(found: re.Match[str]) -> str:
         user, host = found[1], found[2]
@@ -161,7 +172,8 @@ def _mails(text: str, names: Pseudonyms) -> str:
             return found[0]
         return f"{names.name('user', user)}@{names.name('host', host)}"
 
-    return _AT.sub(at, _MAIL.sub(mail, text))
+    text = _PERSON.sub(lambda m: names.name("user", m[1]), text)
+    return _AT.sub(at, _MAIL.sub(mail, _GIT.sub(repository, text)))
 
 
 def _labelled(found: re.Match[str], kind: str, names: Pseudonyms) -> str:
@@ -196,7 +208,8 @@ def _brackets(text: str, names: Pseudonyms) -> str:
 
     def known(found: re.Match[str]) -> str:
         expanded = expand(found[0])
-        if not expanded or not any(names.knows_host(host) for host in expanded):
+        stem = found[0].partition("[")[0]
+        if not expanded or not (names.knows_stem(stem) or any(names.knows_host(host) for host in expanded)):
             return found[0]
         return compress([names.name("host", host) for host in expanded])
 
@@ -254,9 +267,9 @@ STEPS: tuple[tuple[Step, tuple[str, ...]], ...] = (
     (_cloud, ("arn:aws", r"\.dkr\.ecr\.", "account", r"[a-z]-[0-9a-f]{8}")),
     (_images, ("image", "docker://")),
     (replace_paths, (r"(?:^|[^A-Za-z0-9_.:/~<\\-]|[A-Za-z0-9_]:|\\[nrt]|file://)~?/[A-Za-z0-9_.@+=%~-]",)),
-    (_mails, ("[A-Za-z0-9_+.-]@[A-Za-z0-9]",)),
+    (_mails, ("[A-Za-z0-9_+.-](?:@|%40)[A-Za-z0-9]",)),
     (_brackets, (r"[A-Za-z0-9._-]\[[0-9]",)),
-    (_identifiers, ("(?:GPU|MIG)-[0-9a-f]{8}-", "serial", "board id", "asset tag")),
+    (_identifiers, ("(?:GPU|MIG)-[0-9a-f]{8}-", "serial", "board id", "asset tag", "(?:^|[^a-z0-9])s/?n[^a-z]")),
     (
         _hardware,
         (

@@ -9,7 +9,7 @@ from assistant.anonymize.pseudonyms import Pseudonyms
 
 _COLUMNS = {
     "NODELIST": "hosts", "NODELIST(REASON)": "hosts", "HOSTNAMES": "host", "HOST": "host", "NODE": "host", "USER": "user", "ACCOUNT": "account", "ACCT": "account",
-    "NAMESPACE": "namespace", "JOBNAME": "job", "NodeList": "hosts", "User": "user", "Account": "account", "JobName": "job", "Partition": "", "HOSTNAME": "host",
+    "NAMESPACE": "namespace", "JOBNAME": "job", "NodeList": "hosts", "User": "user", "Account": "account", "JobName": "job", "Partition": "", "HOSTNAME": "host", "CLUSTER": "project", "AUTHINFO": "user",
 }  # fmt: skip
 _HEAD = re.compile(
     r"(?m)^(?=[^\n]*(?:NODELIST|NodeList|JOBID|JobID|NAMESPACE|HOSTNAMES|RESTARTS|\bROLES\b|JobName))[^\n]*$"
@@ -39,6 +39,9 @@ def _kinds(head: str) -> list[str]:
     kinds = [_COLUMNS.get(w, "") for w in words]
     if "RESTARTS" in words and "NAME" in words:
         kinds[words.index("NAME")] = "host"
+    elif "AUTHINFO" in words and "NAME" in words:  # a mark stands in the first column, or nothing
+        kinds[words.index("NAME")] = "project"
+        kinds = kinds[words[0] == "CURRENT" :]
     elif ("ROLES" in words and "NAME" in words) or ("JOBID" in words and "NAME" in words):
         kinds[words.index("NAME")] = "host" if "ROLES" in words else "job"
     return kinds if any(kinds) else []
@@ -49,7 +52,7 @@ def _rows(text: str, at: int, separator: str | None, kinds: list[str], names: Ps
     for _ in range(ROWS):
         end = text.find("\n", at)
         line = text[at : end if end != -1 else len(text)]
-        cells = [c.strip() for c in line.split(separator)]
+        cells = [c.strip() for c in line.removeprefix("* ").split(separator)]
         if (not line.strip() or len(cells) < len(kinds) - 1) and (line.strip("-+ |") or not line):
             return
         for cell, kind in zip(cells, kinds, strict=False):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from assistant.derive._seen import between, in_one_stream, seen_ranks
 from assistant.facts import JOB, CaseFile, Fact, Origin, Places, Subject
 
 #: Share of the ranks that must be seen before those that are not seen count as missing.
@@ -40,17 +41,32 @@ def derive(case: CaseFile) -> Iterable[Fact]:
     missing: set[int] = set()
     what = "never announced itself"
     if absent and len(begun) >= ENOUGH * size and waiting:
-        missing = absent
+        missing = _absent(case, absent, size)
+        unseen = absent - missing
+        if unseen and len(unseen) <= NAMED:
+            listed = ",".join(map(str, sorted(unseen)))
+            for rank in sorted(unseen):
+                yield Fact("nccl.ranks_unseen", listed, Origin("derived", rank=rank), Subject("rank", str(rank)))
     elif waiting and done and started is not None:
         missing, what = waiting, "did not complete"
     if missing and len(missing) <= NAMED:
         yield _fact("nccl.init_missing_ranks", ",".join(map(str, sorted(missing))), first)
         if len(missing) <= ODD * size:
-            text = f"{what}; {size - len(missing)} others " + ("wait" if missing == absent else "did")
+            text = f"{what}; {len(begun) if missing <= absent else size - len(missing)} others " + (
+                "wait" if missing <= absent else "did"
+            )
             for rank in sorted(missing)[:NAMED]:
                 yield Fact("odd.init", text, Origin("derived", rank=rank), Subject("rank", str(rank)))
     if absent and not waiting and len(begun) >= ENOUGH * size and len(absent) <= NAMED:
         yield _fact("nccl.ranks_without_log", ",".join(map(str, sorted(absent))), first)
+
+
+def _absent(case: CaseFile, absent: set[int], size: int) -> set[int]:
+    """Those of which it is known that they did not announce themselves: their log is there, or that of many ranks without them."""
+    facts = case.about("nccl.init_rank")
+    if in_one_stream(facts):
+        return absent
+    return absent & (seen_ranks(case, size) | between(facts))
 
 
 def _fact(key: str, value: int | str | bool, first: Fact) -> Fact:

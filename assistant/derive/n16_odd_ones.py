@@ -1,7 +1,8 @@
 """Ranks and hosts side by side: who differs from all others, and by how much.
 
 What should be equal or alike is marked in `knowledge/vocabulary` (`alike`). For such a key K come the facts `odd.K` and
-`outlier.K`, about the hosts or ranks that differ, with a value that says what they have and what the rest has.
+`outlier.K`, about the hosts or ranks that differ, with a value that says what they have and what the rest has. Where the logs
+of several jobs were handed over, places are compared within each of them only.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from assistant.derive._alike import MOST, Odd, figures_by_place, odd_ones, outliers, partly_odd
+from assistant.derive._jobs import Part, jobs
 from assistant.facts import CaseFile, Fact, Origin, Places, Subject, Value
 from knowledge.load import knowledge
 from knowledge.settings_table import settings
@@ -34,21 +36,39 @@ BY_HOST = frozenset(
 
 
 def derive(case: CaseFile) -> Iterable[Fact]:
+    parts = jobs(case)
+    if len(parts) > 1:
+        text = ", ".join(f"{part.size} ranks on {len(part.hosts)} hosts" for part in parts if part.size)
+        first = parts[0].first.origin
+        yield Fact("runs.several", text, Origin("derived", first.file, first.line, None, None, first.quote))
+    for part in parts or [None]:
+        yield from _within(case, part)
+
+
+def _within(case: CaseFile, part: Part | None) -> Iterator[Fact]:
+    """What differs inside of one job."""
+
+    def spread(key: str) -> dict[Value, Places]:
+        values = case.spread(key)
+        return values if part is None else part.of(values)
+
     for key, entry in knowledge().vocabulary.items():
         if entry.get("alike") == "equal":
-            yield from _equal(f"odd.{key}", entry.get("called") or key, case.spread(key))
+            yield from _equal(f"odd.{key}", entry.get("called") or key, spread(key))
         elif entry.get("alike") == "similar":
-            yield from _similar(case, key, entry.get("called") or key, entry.get("unit") or "")
+            facts = case.about(key)
+            facts = facts if part is None else [fact for fact in facts if part.has(fact)]
+            yield from _similar(facts, key, entry.get("called") or key, entry.get("unit") or "")
     known = settings()
     keys = sorted(k for k in [*case.keys()] if k.startswith("env."))
-    tell = _all_hosts(values for key in keys for values in case.spread(key).values())
+    tell = _all_hosts(values for key in keys for values in spread(key).values())
     for key in keys:
         setting = known.get(key[4:])
         if setting is not None and setting.match == "all" and key[4:] not in BY_HOST:
-            yield from _equal("odd.env", key[4:], case.spread(key))
-            yield from _absent("odd.env", key[4:], case.spread(key), tell, "no setting")
-    nets = _all_hosts(case.spread("nccl.net").values())
-    yield from _absent("odd.nccl.dmabuf", "DMA-BUF", case.spread("nccl.dmabuf"), nets, "off")
+            yield from _equal("odd.env", key[4:], spread(key))
+            yield from _absent("odd.env", key[4:], spread(key), tell, "no setting")
+    nets = _all_hosts(spread("nccl.net").values())
+    yield from _absent("odd.nccl.dmabuf", "DMA-BUF", spread("nccl.dmabuf"), nets, "off")
 
 
 def _all_hosts(values: Iterable[Places]) -> set[str]:
@@ -103,8 +123,7 @@ def _shown(value: Value) -> str:
     return str(value)
 
 
-def _similar(case: CaseFile, key: str, called: str, unit: str) -> Iterator[Fact]:
-    facts = case.about(key)
+def _similar(facts: list[Fact], key: str, called: str, unit: str) -> Iterator[Fact]:
     for kind in ("rank", "host", "gpu", "nic"):
         figures = figures_by_place(facts, kind)
         far = sorted(outliers(figures), key=lambda o: -abs(o.value - o.usual))

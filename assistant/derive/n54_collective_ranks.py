@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
+from assistant.derive._seen import in_one_stream, seen_ranks, subject_rank
 from assistant.facts import CaseFile, Fact, Origin, Subject
 
 #: Ranks that are named one by one.
@@ -16,29 +18,54 @@ _NAMED = 32
 #: Ranks that can stand apart, and how many others must stand together then.
 _ODD = 2
 _TOGETHER = 6
-_WORK = re.compile(r"pg=(?P<pg>\d+) seq=(?P<seq>\d+|\?) op=(?P<op>\w+) size=(?P<size>\S+)")
-_STATE = re.compile(r"pg=(?P<pg>\d+) enqueued=(?P<enq>-?\d+) started=(?P<started>-?\d+|\?) completed=(?P<done>-?\d+)")
+_WORK = re.compile(r"pg=(?P<pg>\S+) seq=(?P<seq>\d+|\?) op=(?P<op>\w+) size=(?P<size>\S+)(?: run=(?P<run>\w+))?")
+_STATE = re.compile(
+    r"pg=(?P<pg>\S+) enqueued=(?P<enq>-?\d+) started=(?P<started>-?\d+|\?) completed=(?P<done>-?\d+)(?: run=(?P<run>\w+))?"
+)
+#: The group of all ranks, and one that is not known.
+_DEFAULT, _UNKNOWN = "0", "?"
+#: Between two ranks only, so that each counts its own.
+_PAIRWISE = ("SEND", "RECV", "COALESCED")
 _SEQ = re.compile(r"seq=(\d+) ?(.*)")
 
 Numbers = dict[int, tuple[int, Origin]]
 """A number of each rank, and where it was read."""
 
 
+@dataclass(slots=True)
+class _Reports:
+    """What the ranks of one group report in one run."""
+
+    stands: dict[int, tuple[re.Match[str], Origin]] = field(default_factory=dict)
+    unclear: set[int] = field(default_factory=set)
+    """Ranks with several reports, of which the last one can't be told."""
+
+
+_Runs = dict[str, dict[str, _Reports]]
+"""By run and group. A run without a name is of all folders."""
+
+
 def derive(case: CaseFile) -> Iterable[Fact]:
-    works = _by_group(case, "watchdog.work", _WORK)
-    default = works.get("0", {})
-    if default:
-        yield from _who_reported(case, {rank: origin for rank, (_, origin) in default.items()})
-        yield from _agreement(default)
-    for ranks in works.values():
-        yield from _sizes(ranks)
-    for group, states in _by_group(case, "watchdog.state", _STATE).items():
-        yield from _counters(states, group)
+    works, states = _reports(case)
+    for run, groups in sorted(works.items(), key=lambda item: len(item[1].get(_DEFAULT, _Reports()).stands)):
+        default = groups.get(_DEFAULT)
+        if default is not None and default.stands:
+            origins = {rank: origin for rank, (_, origin) in default.stands.items()}
+            yield from _who_reported(case, origins, default.unclear, run or None)
+            yield from _agreement(_together(default.stands))
+        for reports in groups.values():
+            yield from _sizes(_together(reports.stands))
+    for run, groups in states.items():
+        for group, reports in groups.items():
+            work = works.get(run, {}).get(group)
+            if work is None or len(_together(work.stands)) == len(work.stands):
+                yield from _counters(reports.stands, group)
     yield from _prints(case)
 
 
-def _rank(fact: Fact) -> int | None:
-    return int(fact.subject.name) if fact.subject.kind == "rank" and fact.subject.name.isdecimal() else None
+def _together(stands: dict[int, tuple[re.Match[str], Origin]]) -> dict[int, tuple[re.Match[str], Origin]]:
+    """The ranks in a collective of the whole group."""
+    return {rank: stand for rank, stand in stands.items() if stand[0]["op"] not in _PAIRWISE}
 
 
 def _fact(key: str, value: str | int | bool, origin: Origin, rank: int) -> Fact:
@@ -50,26 +77,67 @@ def _fact(key: str, value: str | int | bool, origin: Origin, rank: int) -> Fact:
     )
 
 
-def _by_group(case: CaseFile, key: str, pattern: re.Pattern[str]) -> dict[str, dict[int, tuple[re.Match[str], Origin]]]:
-    """For each process group what its ranks report; of each rank the first report. Of many equal reports only some have a line."""
-    found: dict[str, dict[int, tuple[re.Match[str], Origin]]] = {}
+_Said = dict[tuple[str, str, int], dict[str, tuple[re.Match[str], list[Origin]]]]
+"""By run, group and rank: each value, and where it stands."""
+
+
+def _reports(case: CaseFile) -> tuple[_Runs, _Runs]:
+    said = [_said(case, key, pattern) for key, pattern in (("watchdog.work", _WORK), ("watchdog.state", _STATE))]
+    folders: dict[int, set[str]] = {}
+    for run, _, rank in (place for one in said for place in one):
+        folders.setdefault(rank, set()).add(run)
+    apart = any(len(runs) > 1 for runs in folders.values())
+    works, states = (_by_run(one, apart) for one in said)
+    return works, states
+
+
+def _said(case: CaseFile, key: str, pattern: re.Pattern[str]) -> _Said:
+    """Of many equal reports only some have a line."""
+    found: _Said = {}
     for fact in case.about(key):
-        match, rank = pattern.fullmatch(str(fact.value)), _rank(fact)
-        if match is not None and rank is not None:
-            found.setdefault(match["pg"], {}).setdefault(rank, (match, fact.origin))
+        match, rank = pattern.fullmatch(str(fact.value)), subject_rank(fact)
+        if match is not None and rank is not None and match["pg"] != _UNKNOWN:
+            values = found.setdefault((match["run"] or "", match["pg"], rank), {})
+            values.setdefault(str(fact.value), (match, []))[1].append(fact.origin)
     for value, places in case.spread(key).items():
         match = pattern.fullmatch(str(value))
-        if match is None or places.count <= places.kept:
+        if match is None or places.count <= places.kept or match["pg"] == _UNKNOWN:
             continue
-        ranks = found.setdefault(match["pg"], {})
         for rank in places.ranks:
-            ranks.setdefault(rank, (match, Origin(places.first.origin.kind, rank=rank)))
+            values = found.setdefault((match["run"] or "", match["pg"], rank), {})
+            values.setdefault(str(value), (match, []))
     return found
 
 
-def _who_reported(case: CaseFile, reported: dict[int, Origin]) -> Iterator[Fact]:
-    """Ranks that reported a timeout, and those of whom the logs know that did not."""
-    ranks = set(reported)
+def _by_run(said: _Said, apart: bool) -> _Runs:
+    """With `apart` each folder is a run of its own, as a rank reports in several."""
+    runs: _Runs = {}
+    for (run, group, rank), values in said.items():
+        reports = runs.setdefault(run if apart else "", {}).setdefault(group, _Reports())
+        last = _last(values)
+        if last is None:
+            reports.unclear.add(rank)
+        else:
+            reports.stands[rank] = last
+    return runs
+
+
+def _last(values: dict[str, tuple[re.Match[str], list[Origin]]]) -> tuple[re.Match[str], Origin] | None:
+    """The last report of a rank, by lines of one file or by times."""
+    if len(values) == 1:
+        match, origins = next(iter(values.values()))
+        return match, origins[0] if origins else Origin("log")
+    every = [(match, origin) for match, origins in values.values() for origin in origins or [Origin("log")]]
+    if len({origin.file for _, origin in every}) == 1 and all(origin.line is not None for _, origin in every):
+        return max(every, key=lambda one: one[1].line or 0)
+    if all(origin.time is not None for _, origin in every):
+        return max(every, key=lambda one: one[1].time or 0.0)
+    return None
+
+
+def _who_reported(case: CaseFile, reported: dict[int, Origin], unclear: set[int], run: str | None) -> Iterator[Fact]:
+    """Ranks that reported a timeout, and those of whom there is a log and that did not."""
+    ranks = set(reported) | unclear
     origin = next(iter(reported.values()))
     joined = ",".join(map(str, sorted(ranks)))
     yield Fact("watchdog.ranks", joined, origin)
@@ -81,7 +149,10 @@ def _who_reported(case: CaseFile, reported: dict[int, Origin]) -> Iterator[Fact]
         int(f.value) for key in ("nccl.nranks", "world_size") for f in case.about(key) if isinstance(f.value, int)
     ]
     likely = [n for n in named if world <= n <= 2 * len(ranks) + 2]
-    silent = set(range(max([world, *likely]))) - ranks
+    size = max([world, *likely])
+    silent = set(range(size)) - ranks
+    if not (run is None and in_one_stream(case.about("watchdog.work"))):
+        silent &= seen_ranks(case, size, run)
     if silent and len(silent) < len(ranks):
         yield Fact("watchdog.silent_ranks", ",".join(map(str, sorted(silent))), origin)
     if len(silent) <= _ODD and len(ranks) >= _TOGETHER:
@@ -96,6 +167,8 @@ def _who_reported(case: CaseFile, reported: dict[int, Origin]) -> Iterator[Fact]
 
 def _agreement(works: dict[int, tuple[re.Match[str], Origin]]) -> Iterator[Fact]:
     """Whether all stand at one number and in one operation, and who is behind."""
+    if not works:
+        return
     origin = next(iter(works.values()))[1]
     if len({m["seq"] for m, _ in works.values()}) > 1:
         yield Fact("watchdog.seq_differs", True, origin)
@@ -156,7 +229,7 @@ def _counters(states: dict[int, tuple[re.Match[str], Origin]], group: str) -> It
     if not behind:
         completed: Numbers = {rank: (int(m["done"]), o) for rank, (m, o) in states.items()}
         yield from _behind(completed, "watchdog.behind_completed")
-    if group == "0" and len(states) >= 3 and not behind and len({n for n, _ in enqueued.values()}) == 1:
+    if group == _DEFAULT and len(states) >= 3 and not behind and len({n for n, _ in enqueued.values()}) == 1:
         yield Fact("watchdog.all_called", next(iter(enqueued.values()))[0], next(iter(enqueued.values()))[1])
 
 
@@ -164,13 +237,13 @@ def _prints(case: CaseFile) -> Iterator[Fact]:
     """Fingerprints: what a minority of ranks runs, and who called the fewest collectives under DETAIL."""
     said: dict[int, tuple[str, Origin]] = {}
     for fact in case.about("fingerprint.of"):
-        rank = _rank(fact)
+        rank = subject_rank(fact)
         if rank is not None:
             said.setdefault(rank, (str(fact.value), fact.origin))
     yield from _odd(said, "fingerprint.odd_rank")
     last: Numbers = {}
     for fact in case.about("fingerprint.last"):
-        rank, found = _rank(fact), _SEQ.match(str(fact.value))
+        rank, found = subject_rank(fact), _SEQ.match(str(fact.value))
         if rank is not None and found is not None:
             last[rank] = (int(found[1]), fact.origin)
     yield from _behind(last, "fingerprint.behind")
@@ -179,7 +252,9 @@ def _prints(case: CaseFile) -> Iterator[Fact]:
 
 def _unused(case: CaseFile) -> Iterator[Fact]:
     """Parameters without a gradient on some ranks only: a branch that depends on the data or the rank."""
-    by_rank = {rank: (str(f.value), f.origin) for f in case.about("ddp.unused") if (rank := _rank(f)) is not None}
+    by_rank = {
+        rank: (str(f.value), f.origin) for f in case.about("ddp.unused") if (rank := subject_rank(f)) is not None
+    }
     if len({v for v, _ in by_rank.values()}) > 1:
         first = next(iter(by_rank.values()))
         yield Fact("ddp.unused_differs", True, first[1])

@@ -51,7 +51,7 @@ def _launcher_nodes(case: CaseFile) -> Iterator[Fact]:
         if text.split(" ", 1)[0] not in _LAUNCHERS or place[0] != asked.origin.file or place in alone_at:
             continue
         fact = given.get(place)
-        if re.search(r"srun\b[^|;&]*?(?:-N ?1|--nodes[= ]1|--ntasks[= ]1|-n ?1)\b", command.origin.quote or ""):
+        if re.search(r"srun\b[^|;&]{0,300}?(?:-N ?1|--nodes[= ]1|--ntasks[= ]1|-n ?1)\b", command.origin.quote or ""):
             continue
         if fact is None and (
             text.startswith("accelerate") or case.about("env.PET_NNODES") or "$" in text.split(".py")[0]

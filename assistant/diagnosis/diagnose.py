@@ -13,7 +13,7 @@ from assistant.diagnosis.conditions import holds
 from assistant.diagnosis.contradictions import contradictions
 from assistant.diagnosis.next_step import NextStep, next_step
 from assistant.diagnosis.rank import WORDING, Evidence, Ranked, rank
-from assistant.diagnosis.template import fill_template
+from assistant.diagnosis.template import fill_command, fill_template
 from assistant.facts import RELIABILITY, CaseFile, Fact, Input, Origin
 from knowledge.load import Knowledge
 
@@ -164,7 +164,8 @@ def _finding(item: Ranked, case: CaseFile, kb: Knowledge, names: dict[str, str])
     local = dict(names)
     if place.hosts and len(place.hosts) <= 4:
         local["host"] = place.hosts[0]
-    fixes = [_fix(f, local) for f in cause["fixes"] if "when" not in f or holds(f["when"], case) is not None]
+    fallbacks = {name: entry["fallback"] for name, entry in kb.placeholders.items()}
+    fixes = [_fix(f, local, fallbacks) for f in cause["fixes"] if "when" not in f or holds(f["when"], case) is not None]
     fixes.sort(key=lambda f: (f.kind != "cures", ("minutes", "hours", "days", "purchase").index(f.effort)))
     return Finding(
         item.id,
@@ -176,7 +177,7 @@ def _finding(item: Ranked, case: CaseFile, kb: Knowledge, names: dict[str, str])
         fixes,
         cause["explanation"],
         [
-            {**c, "command": fill_template(c["command"], local, "<...>")} if c.get("command") else c
+            {**c, "command": fill_command(c["command"], local, fallbacks)} if c.get("command") else c
             for c in cause["confirm"]
         ],
         cause.get("mistaken_for", []),
@@ -184,7 +185,7 @@ def _finding(item: Ranked, case: CaseFile, kb: Knowledge, names: dict[str, str])
     )
 
 
-def _fix(fix: dict[str, Any], names: dict[str, str]) -> FixOffer:
+def _fix(fix: dict[str, Any], names: dict[str, str], fallbacks: dict[str, str]) -> FixOffer:
     def filled(text: str) -> str:
         return fill_template(text, names, "<...>")
 
@@ -195,7 +196,7 @@ def _fix(fix: dict[str, Any], names: dict[str, str]) -> FixOffer:
         fix["who"],
         fix.get("effort", "minutes"),
         [filled(s) for s in fix["steps"]],
-        [filled(c) for c in fix.get("commands", ())],
+        [fill_command(c, names, fallbacks) for c in fix.get("commands", ())],
         fix["gain"],
         filled(fix["verify"]),
         filled(fix["risk"]),

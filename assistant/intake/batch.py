@@ -18,7 +18,7 @@ FIRST = 8
 #: asked any more.
 PARTICULAR = 12
 #: Lines of one needle that are kept of a batch, by its weight, after which each text gives only a few.
-ENOUGH = {Weight.LIGHT: 200, Weight.FULL: 2000, Weight.LINES: 1 << 40}
+ENOUGH = {Weight.LIGHT: 200, Weight.FULL: 2000, Weight.SERIES: 1 << 40, Weight.LINES: 1 << 40}
 #: Bytes of a batch that are read whole, and of one text once a batch is known to be larger.
 WHOLE = 8 << 20
 SMALL = 256 << 10

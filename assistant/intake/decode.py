@@ -213,7 +213,7 @@ def _unusual(text: str) -> str:
     return raw.translate(None, _PLAIN_BYTES).decode("utf-8", "surrogatepass")
 
 
-_PROGRESS = re.compile(r"\d ?%|\d+ ?/ ?\d+|\bit/s|\bs/it|[kKMG]i?B/s|\bETA\b|[━█▏#=>.-]{4,}")
+_PROGRESS = re.compile(r"\d ?%|\d ?/ ?\d|\bit/s|\bs/it|[kKMG]i?B/s|\bETA\b|[━█▏#=>.-]{4,}")
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d+)?) ?%")
 _DIGITS = re.compile(r"[\d.,:█▏▎▍▌▋▊▉━╸#=>%|<? -]+")
 

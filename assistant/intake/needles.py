@@ -22,7 +22,7 @@ from knowledge.load import Knowledge, read_cache, write_cache
 #: Bytes of a piece of a text in which patterns are looked for at once.
 LARGE = 256 << 10
 #: Raised whenever the stored form or the choice of literals changes.
-FORMAT = 9
+FORMAT = 11
 
 _hs: Any
 try:
@@ -49,7 +49,9 @@ class Weight(IntEnum):
     """A few lines tell all: patterns that are true of a whole text, messages without a meaning for a cause."""
     FULL = 1
     """Messages that are evidence, and places where a parser's source begins."""
-    LINES = 2
+    SERIES = 2
+    """Figures of one course, of which some thousands tell it."""
+    LINES = 3
     """Lines of which a parser reads every one."""
 
 
@@ -218,11 +220,13 @@ def needles_of(
     patterns: list[str],
     signatures: list[str],
     parsers: dict[str, tuple[tuple[str, ...], tuple[str, ...]]],
+    series: Collection[str] = (),
 ) -> Needles:
     """The needles of a knowledge base, from the cache where nothing has changed.
 
-    `patterns` are the scanner's; the first of them belong to `signatures`, by id. `parsers` are (TRIGGERS, LINES) by module."""
-    marks = [kb.fingerprint, json.dumps(parsers, sort_keys=True), f"{len(patterns)} {_hs is not None} {FORMAT}"]
+    `patterns` are the scanner's; the first of them belong to `signatures`, by id. `parsers` are (TRIGGERS, LINES) by module;
+    those of `series` read lines that form one."""
+    marks = [kb.fingerprint, json.dumps([parsers, sorted(series)], sort_keys=True), f"{len(patterns)} {_hs is not None} {FORMAT}"]
     name = f"needles-{hashlib.sha256(chr(10).join(marks).encode()).hexdigest()[:24]}.json"
     raw = read_cache(name)
     if raw is not None:
@@ -237,7 +241,7 @@ def needles_of(
         found.pattern(number, pattern, signature)
     for module, (triggers, lines) in parsers.items():
         for text in lines or triggers:
-            found.parser(module, text, lines=bool(lines))
+            found.parser(module, text, (Weight.SERIES if module in series else Weight.LINES) if lines else None)
         if lines:
             for text in triggers:
                 found.starts(module, text)
@@ -288,21 +292,23 @@ class _Collector:
         if signature is not None and signature.get("causes"):
             needle.context = needle.counted = True
 
-    def parser(self, module: str, text: str, *, lines: bool) -> None:
+    def parser(self, module: str, text: str, lines: Weight | None) -> None:
         needle = self._needle(text, False)
         needle.parsers.append(module)
-        if lines:
-            needle.weight = Weight.LINES
+        if lines is not None:
+            needle.weight = max(needle.weight, lines)
         else:
             needle.context = True
             if len(text.strip()) >= PARTICULAR:
                 needle.weight = max(needle.weight, Weight.FULL)
 
     def starts(self, module: str, text: str) -> None:
-        """A trigger of a parser that names its lines: the parser is asked, and nothing is kept for it."""
+        """A trigger of a parser that names its lines: the parser is asked, and of warnings some are kept."""
         needle = self._needle(text, False)
         if module not in needle.parsers:
             needle.parsers.append(module)
+        if len(text.strip()) >= PARTICULAR and text not in COMMON:
+            needle.weight = max(needle.weight, Weight.FULL)
 
 
 def _common(options: Collection[str]) -> bool:

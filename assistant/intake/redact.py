@@ -8,9 +8,12 @@ GPUs, addresses and counts of tokens stay, since a diagnosis needs them. The num
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from assistant.intake.secrets import Awaited
 
 _KEY_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
 _KEY_END = re.compile(r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
@@ -40,9 +43,16 @@ _NEEDLES = (
     "acca", "hf_", "api_org_", "sk-", "aiza", "ya29.", "nvapi-", "local-", "wandb", "pypi-", "npm_", "dckr_pat", "k_live_", "k_test_",
     "hvs.", "hvb.", "eyj", "dapi", "-key ", "sshpass", "mysql", "mariadb", "pwd", '"auth"', "'auth'", "client-key-data", "dockerc",
     "identitytoken", "keytab", "private-token", "awsaccesskeyid", "glft-", "glsoat-", "glagent-", "glimt-", "glsa_", "glc_", "gsk_", "r8_", "tskey-",
-    "dckr_oat", " login ", "-goog-",
+    "dckr_oat", " login ", "-goog-", "api/webhooks", "office.com/webhook", "office365.com/webhook", ":aae", ":aaf", ":aag", ":aah", "_pass",
+    "pass=", 'pass"', "pass'", "pass:", "_pw=", "_pw:", '_pw"', "_pw'", "userpw", "bindpw", "jwt=", "jwt:", 'jwt"', "jwt'", "curl ", "wget ", "ipmi",
+    "password-stdin", "sudo -s", "| kinit", '"username', "token%3", "token&quot", "kaggle_key", "_jwt ", "_pw ", "token\\", "_key\\",
 )  # fmt: skip
-_LOGIN = re.compile(r":[^\s/:@]+@[A-Za-z0-9]")
+#: user:password@host and https://token@host.
+_LOGIN = re.compile(r"[:/][^\s/:@]+@[A-Za-z0-9]")
+#: What a line ends with whose setting goes on in the next one.
+_OPEN = ("\\", "|", ">", "-", "+", "\r", " ")
+#: Lines of a value that are blanked at most.
+_BLOCK = 64
 _LOGIN_BYTES = re.compile(_LOGIN.pattern.encode())
 
 
@@ -60,10 +70,11 @@ def _shorter(run: re.Match[str]) -> str:
 
 
 class Redactor:
-    """Redacts a text that comes in parts; a private key may begin in one and end in a later one."""
+    """Redacts a text that comes in parts; a private key or a setting may begin in one and end in a later one."""
 
     def __init__(self) -> None:
         self._inside = False
+        self._awaited: Awaited | None = None
 
     def __call__(self, text: str) -> str:
         start = 0
@@ -73,8 +84,10 @@ class Redactor:
             blanked = "[redacted:private-key]" + "\n" * text.count("\n", 0, start)
         if "PRIVATE KEY" in text:
             text, self._inside = _without_keys(text[start:])
-            return blanked + _lines_redacted(text)
-        return blanked + _lines_redacted(text[start:] if start else text)
+        elif start:
+            text = text[start:]
+        text, self._awaited = _lines_redacted(text, self._awaited)
+        return blanked + text
 
 
 def redact(text: str) -> str:
@@ -83,21 +96,60 @@ def redact(text: str) -> str:
     >>> redact("HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyzabcdefgh nranks 8 commId 0x7a1b")
     'HF_TOKEN=[redacted:token] nranks 8 commId 0x7a1b'
     """
-    return _lines_redacted(_without_keys(text)[0] if "PRIVATE KEY" in text else text)
+    return _lines_redacted(_without_keys(text)[0] if "PRIVATE KEY" in text else text)[0]
 
 
-def _lines_redacted(text: str) -> str:
+def _lines_redacted(text: str, after: Awaited | None = None) -> tuple[str, Awaited | None]:
+    """(the text without secrets, what the line after its last one holds). `after` is what its first line holds."""
     out: list[str] = []
     done = 0
+
+    def put(start: int, end: int, new: str) -> None:
+        nonlocal done
+        if new != text[start:end]:
+            out.extend((text[done:start], new))
+            done = end
+
+    at = _continued(text, 0, after, put) if after is not None else 0
+    if at is None:
+        return "".join((*out, text[done:])), after
+    after = None
     for start, end in _suspects(text):
-        from assistant.intake.secrets import redact_line
+        if start < at:
+            continue
+        from assistant.intake.secrets import awaited, redact_line
 
         line = text[start:end]
-        new = redact_line(line)
-        if new != line:
-            out += (text[done:start], new)
-            done = end
-    return "".join((*out, text[done:])) if out else text
+        put(start, end, redact_line(line))
+        after = awaited(line) if line[-1:] in _OPEN or "name" in line or "key" in line else None
+        if after is not None:
+            behind = _continued(text, end + 1, after, put)
+            if behind is None:
+                return "".join((*out, text[done:])), after
+            at, after = behind, None
+    return "".join((*out, text[done:])) if out else text, None
+
+
+def _continued(text: str, start: int, after: Awaited, put: Callable[[int, int, str], None]) -> int | None:
+    """Blanks a value that goes on in the lines from `start`: where it ends, or None if that is not in this text."""
+    from assistant.intake.secrets import awaited, redact_line, redact_next
+
+    for _ in range(_BLOCK):
+        if start >= len(text):
+            return None
+        end = text.find("\n", start)
+        end = len(text) if end == -1 else end
+        if end - start > LONG:
+            return start
+        line = text[start:end]
+        new, goes_on = redact_next(line, after)
+        if new == line and awaited(line) is not None:
+            return start
+        put(start, end, new if goes_on else redact_line(new))
+        start = end + 1
+        if not goes_on:
+            break
+    return start
 
 
 def _suspects(text: str) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
@@ -44,6 +44,7 @@ class Scanner:
         kb: Knowledge,
         engine: str | None = None,
         parsers: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] | None = None,
+        series: Collection[str] = (),
     ) -> None:
         self.ids: list[str] = []
         self.match: list[str] = []
@@ -55,7 +56,7 @@ class Scanner:
         self._confirmed = [CONFIRMED if s.get("causes") else ENOUGH for s in kb.signatures.values()]
         self._confirmed += [ENOUGH] * len(kb.patterns)
         self.engine = engine or ("hyperscan" if _hs is not None else "re")
-        self.needles: Needles = needles_of(kb, self.match, list(kb.signatures), dict(parsers or {}))
+        self.needles: Needles = needles_of(kb, self.match, list(kb.signatures), dict(parsers or {}), series)
         self._everywhere = self.needles.everywhere() if self.engine == "hyperscan" else None
 
     def _add(self, name: str, match: str, extract: str) -> None:
@@ -162,7 +163,7 @@ def _line_starts(raw: bytes) -> list[int]:
 @cache
 def scanner_for(mark: str) -> Scanner:
     """The scanner of the project's own knowledge and parsers; `mark` is the knowledge base's fingerprint."""
-    from assistant.parsers import marks
+    from assistant.parsers import marks, series
     from knowledge.load import knowledge
 
-    return Scanner(knowledge(), parsers=marks())
+    return Scanner(knowledge(), parsers=marks(), series=series())

@@ -33,10 +33,10 @@ MANY = 1500
 #: Ranks that may write into one text, each of which has a line of its own to say.
 RANKS = 8192
 #: Lines that are kept of each text for one needle, by its weight; and once enough of the batch have been kept.
-TEXT = {Weight.LIGHT: 24, Weight.FULL: 64, Weight.LINES: RANKS}
-REST = {Weight.LIGHT: 0, Weight.FULL: 2, Weight.LINES: RANKS}
+TEXT = {Weight.LIGHT: 24, Weight.FULL: 64, Weight.SERIES: 800, Weight.LINES: RANKS}
+REST = {Weight.LIGHT: 0, Weight.FULL: 2, Weight.SERIES: 400, Weight.LINES: RANKS}
 #: Share of the bytes of a text that is kept for one needle beyond that.
-SHARE = {Weight.LIGHT: 0.0, Weight.FULL: 0.002, Weight.LINES: 0.01}
+SHARE = {Weight.LIGHT: 0.0, Weight.FULL: 0.002, Weight.SERIES: 0.01, Weight.LINES: 0.01}
 
 #: A line that is longer than this ends the skimming.
 LONGEST = 4 << 20

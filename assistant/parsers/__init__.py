@@ -6,6 +6,7 @@ A module has
     TRIGGERS  literals of which one stands in every text that the parser can read
     LINES     for a source that is full of its triggers: literals of which one stands in every line that the parser reads
               (only those lines of very large inputs are kept for it; without LINES, what stands around a trigger is)
+    SERIES    the same, where the lines are figures of one course (iterations): some thousands of them tell it
     parse     (Document) -> Iterable[Fact]
 
 and is found by its being in this folder. Modules whose triggers do not occur are not even imported.
@@ -34,7 +35,18 @@ Marks = dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
 
 @cache
 def marks() -> Marks:
-    """(TRIGGERS, LINES) of every parser module, from the cache where the modules have not changed since."""
+    """(TRIGGERS, LINES or SERIES) of every parser module, from the cache where the modules have not changed since."""
+    return {name: (tuple(triggers), tuple(lines)) for name, (triggers, lines, _) in _constants().items()}
+
+
+@cache
+def series() -> frozenset[str]:
+    """The modules with SERIES."""
+    return frozenset(name for name, (_, _, of_series) in _constants().items() if of_series)
+
+
+@cache
+def _constants() -> dict[str, tuple[list[str], list[str], bool]]:
     files = sorted(p for p in HERE.glob("*.py") if not p.name.startswith("_"))
     mark = (
         "-".join(
@@ -43,18 +55,23 @@ def marks() -> Marks:
         if files
         else "0"
     )
-    raw = read_cache(f"parsers-2-{mark}.json")
+    raw = read_cache(f"parsers-3-{mark}.json")
     if raw is not None:
         try:
-            return {k: (tuple(v[0]), tuple(v[1])) for k, v in json.loads(raw).items()}
+            return {k: (v[0], v[1], bool(v[2])) for k, v in json.loads(raw).items()}
         except (ValueError, LookupError):  # a damaged cache is made anew
             pass
-    found: Marks = {}
+    found: dict[str, tuple[list[str], list[str], bool]] = {}
     for module in pkgutil.iter_modules([str(HERE)]):
         if not module.name.startswith("_"):
             loaded = importlib.import_module(f"assistant.parsers.{module.name}")
-            found[module.name] = (tuple(loaded.TRIGGERS), tuple(getattr(loaded, "LINES", ())))
-    write_cache(f"parsers-2-{mark}.json", json.dumps(found).encode())
+            of_series = list(getattr(loaded, "SERIES", ()))
+            found[module.name] = (
+                list(loaded.TRIGGERS),
+                of_series or list(getattr(loaded, "LINES", ())),
+                bool(of_series),
+            )
+    write_cache(f"parsers-3-{mark}.json", json.dumps(found).encode())
     return found
 
 

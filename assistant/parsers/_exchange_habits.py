@@ -11,11 +11,11 @@ from assistant.parsers._python_code import CodeLine
 
 _BACKWARD = re.compile(r"\.backward\(")
 _OWN_REDUCTION = re.compile(
-    r"(?:all_?reduce\w*|grouped_allreduce\w*|all_reduce_coalesced)\([^\n]*grad|\b(?:average|sync|reduce|allreduce)_grad\w*\("
+    r"(?:all_?reduce\w*|grouped_allreduce\w*|all_reduce_coalesced)\([^\n]{0,300}?grad|\b(?:average|sync|reduce|allreduce)_grad\w*\("
 )
 _PREFETCH = re.compile(r"(?P<off>(?:backward_prefetch\s*=\s*None|forward_prefetch\s*=\s*False))")
-_MESH = re.compile(r"init_device_mesh\([^)\n]*?\(\s*(?P<outer>\w+)\s*,\s*(?P<inner>\d+)\s*,?\s*\)")
-_HYBRID = re.compile(r"HYBRID_SHARD|mesh_dim_names\s*=\s*[\[(][^\])]*(?:repl|dp_rep)[^\])]*shard", re.IGNORECASE)
+_MESH = re.compile(r"init_device_mesh\([^()\n]{0,200}\(\s*(?P<outer>\w+)\s*,\s*(?P<inner>\d+)\s*,?\s*\)")
+_HYBRID = re.compile(r"HYBRID_SHARD|mesh_dim_names\s*=\s*[\[(][^\])]{0,200}?(?:repl|dp_rep)[^\])]{0,200}?shard", re.IGNORECASE)
 _LOG = re.compile(r"\bself\.log(?:_dict)?\(")
 _STEP = re.compile(r"def training_step\(")
 

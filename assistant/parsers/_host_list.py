@@ -10,9 +10,9 @@ MOST = 4096
 def expand(text: str) -> list[str]:
     """The hosts of a list, in its order; what is no list comes back as one host."""
     hosts: list[str] = []
-    for item in re.findall(r"(?:[^,\[\]]+(?:\[[^\]]*\])?)+", text.strip()):
+    for item in re.findall(r"(?:[^,\[\]]+(?:\[[^\[\]]*\])?)+", text.strip()):
         parts = [""]
-        for plain, ranges in re.findall(r"([^\[\]]+)|\[([^\]]*)\]", item):
+        for plain, ranges in re.findall(r"([^\[\]]+)|\[([^\[\]]*)\]", item):
             choices = [plain] if plain else list(_numbers(ranges))
             parts = [a + b for a in parts for b in choices][:MOST]
         hosts += [p for p in parts if p]

@@ -68,7 +68,7 @@ def read_code(lines: list[str]) -> list[CodeLine]:
         if _RANK_TEST.match(text):
             blocks.append((indent, "rank"))
         elif _LOOP.match(text) and not re.search(
-            r"\bepochs?\b.*:\s*$|range\(\s*\d?,?\s*(?:\w+\.)*(?:n_?)?(?:num_?)?epochs?\b", text
+            r"\bepochs?\b.{0,300}:\s*$|range\(\s*\d?,?\s*(?:\w+\.)*(?:n_?)?(?:num_?)?epochs?\b", text
         ):
             blocks.append((indent, "loop"))
         elif re.match(r"\s*(?:if|elif|else)\b.*", text):

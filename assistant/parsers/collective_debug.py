@@ -63,7 +63,7 @@ _RUNNING = re.compile(r"Rank (\d+)\] Running collective: CollectiveFingerPrint\(
 _PARTS = (
     ("seq", re.compile(r"SequenceNumber=(\d+?)(?:,|\)|O|$)")),
     ("op", re.compile(r"OpType=(\w+?)(?=TensorShape|\W|$)")),
-    ("shape", re.compile(r"TensorShape=\[([^\]]*)\]")),
+    ("shape", re.compile(r"TensorShape=\[([^\[\]]*)\]")),
     ("dtype", re.compile(r"TensorDtypes=(\w+)")),
     ("device", re.compile(r"device=(\w+)")),
 )

@@ -24,7 +24,7 @@ _STATE = re.compile(
     r"^IOMMU: (?P<a>enabled|disabled|[Pp]ass-?through)\b|IOMMU State: (?P<b>Enabled|Disabled|Pass-?through)\b"
 )
 _GROUP = re.compile(r"iommu_groups/\d+/type:(?P<type>DMA(?:-FQ)?|identity)$")
-_ASKED = re.compile(r"iommu_groups/\S+/type$")
+_ASKED = re.compile(r"iommu_groups/\S{1,80}/type$")
 _KINDS = {"DMA": "on", "DMA-FQ": "on", "identity": "pt"}
 
 

@@ -39,7 +39,7 @@ VERSIONS = (
 SLOWER = 0.6
 
 _NO_ACCESS = re.compile(r"Device[= ](\d+) CAN ?NOT Access Peer Device[= ](\d+)")
-_NO_PEER = re.compile(r"> Peer access from .*\(GPU(\d+)\) -> .*\(GPU(\d+)\) : No")
+_NO_PEER = re.compile(r"> Peer access from .{0,200}?\(GPU(\d+)\) -> .{0,200}?\(GPU(\d+)\) : No")
 _ROW = re.compile(r"^GPU(?P<own>\d+)\s+(?P<cells>(?:X|OK|CNS|GNS|TNS|NS|DR|U)(?:\s+(?:X|OK|CNS|GNS|TNS|NS|DR|U))+)$")
 _ASKED = re.compile(r"can_device_access_peer\((?P<a>\d), ?(?P<b>\d)\)(?P<rest>.*)$")
 

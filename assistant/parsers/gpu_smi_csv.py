@@ -108,7 +108,7 @@ FLAGS = {
 
 @cache
 def _unit() -> re.Pattern[str]:
-    return re.compile(r"\s*\[[^\]]*\]\s*$")
+    return re.compile(r"\s{0,40}\[[^\[\]]*\]\s*$")
 
 
 def parse(document: Document) -> Iterable[Fact]:

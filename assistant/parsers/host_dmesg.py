@@ -85,7 +85,7 @@ def xid_table() -> dict[int, dict[str, str]]:
 @cache
 def _rules() -> tuple[tuple[re.Pattern[str], str], ...]:
     table = (
-        (r"(?<!S)Xid \((?:PCI:)?(?P<pci>[0-9a-fA-F:.]+)[^)]*\): (?P<xid>\d+)", "xid"),
+        (r"(?<!S)Xid \((?:PCI:)?(?P<pci>[0-9a-fA-F:.]{1,20})[^)]{0,80}\): (?P<xid>\d+)", "xid"),
         (r"XidCriticalError: Xid=(?P<xid>\d+) on Device=(?P<pci>GPU-[0-9a-f-]+)", "xid"),
         (r"SXid \(PCI:(?P<pci>[0-9a-fA-F:.]+)\): (?P<sxid>\d{5})(?:, (?P<sev>Fatal|Non-fatal))?", "sxid"),
         (r"GPU (?P<pci>[0-9a-fA-F:.]+)?:? ?GPU has fallen off the bus|RmInitAdapter failed", "lost"),

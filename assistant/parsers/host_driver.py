@@ -212,7 +212,7 @@ def _other(text: str, document: Document, index: int, host: str | None) -> Itera
     elif re.search(r"\buverbs\d+\b", text) and ("/dev/infiniband" in text or text.startswith("c")):
         yield Fact("container.has_infiniband", True, document.origin(index, "tool"), subject)
     elif re.search(
-        r"^(?:Upgrade|Install|upgrade|.*\bupgrade)\b.*\b(?:lib)?(?:nvidia|cuda-drivers|xserver-xorg-video-nvidia)[\w-]*\b.*\d{3}\.\d+",
+        r"^(?:Upgrade|Install|upgrade|.{0,200}?\bupgrade)\b.{0,300}?\b(?:lib)?(?:nvidia|cuda-drivers|xserver-xorg-video-nvidia)[\w-]*\b.{0,200}?\d{3}\.\d+",
         text,
     ):
         yield Fact("driver.auto_update", text.strip()[:160], document.origin(index, "tool"), subject)

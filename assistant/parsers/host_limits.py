@@ -84,7 +84,7 @@ def parse(document: Document) -> Iterable[Fact]:
             if amount is not None:
                 values = [(asked, amount)]
         command = (
-            re.search(r"[$#>] (?:.*[\s'\"])?ulimit (?:-[HS] ?)?-(?P<flag>[lnus])\b", " " + line)
+            re.search(r"[$#>] (?:.{0,200}[\s'\"])?ulimit (?:-[HS] ?)?-(?P<flag>[lnus])\b", " " + line)
             if "ulimit -" in line
             else None
         )

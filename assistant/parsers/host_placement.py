@@ -132,7 +132,7 @@ def _interrupts(document: Document) -> Iterator[Fact]:
             columns = [int(n) for n in header]
             continue
         row = re.match(
-            r"^\s*\d+:\s+(?P<cells>\d+(?:\s+\d+)*)\s+\S.*(?:mlx|eth|ens|enp|eno|bond|ib|i40e|ice|bnxt|efa)", text
+            r"^\s*\d+:\s+(?P<cells>\d+(?:\s+\d+)*)\s+\S.{0,300}?(?:mlx|eth|ens|enp|eno|bond|ib|i40e|ice|bnxt|efa)", text
         )
         if row and columns:
             cells = [int(c) for c in row["cells"].split()][: len(columns)]
@@ -152,7 +152,7 @@ def _script(document: Document) -> Iterator[Fact]:
         if text.lstrip().startswith("#"):
             continue
         whole = re.search(
-            r"\bnumactl\b(?P<options>(?:\s+-\S+(?:[ =]\d[\d,-]*)?)+)\s+(?:\S*/)?(?:torchrun|deepspeed|accelerate|mpirun|mpiexec|horovodrun|python3? -m torch\.distributed)\b.*(?:nproc|num_gpus|num_processes|-np?|--)",
+            r"\bnumactl\b(?P<options>(?:\s+-\S+(?:[ =]\d[\d,-]*)?)+)\s+(?:\S*/)?(?:torchrun|deepspeed|accelerate|mpirun|mpiexec|horovodrun|python3? -m torch\.distributed)\b.{0,500}?(?:nproc|num_gpus|num_processes|-np?|--)",
             text,
         )
         node = (
@@ -176,7 +176,7 @@ def _script(document: Document) -> Iterator[Fact]:
         )
         if arm and len(re.findall(r"\d+", arm["ranks"])) >= 1:
             arms.append((arm["node"], index))
-        fixed = re.search(r"\bnumactl\b(?:\s+-\S+)*?\s+(?:--cpunodebind|--membind|-N|-m)[= ]?(?P<node>\d)\b", text)
+        fixed = re.search(r"\bnumactl\b(?:\s+-\S+){0,12}?\s+(?:--cpunodebind|--membind|-N|-m)[= ]?(?P<node>\d)\b", text)
         if fixed and not text.lstrip().startswith("#") and not re.match(r"^\s*[\d|]+\)", text):
             arms += [(fixed["node"], index)] * 2
     if len(arms) >= 2 and len({node for node, _ in arms}) == 1:

@@ -42,7 +42,7 @@ _MTR = re.compile(
     r"^\s*\d+\.\|-- (?P<hop>.+?)\s+(?P<loss>\d+(?:\.\d+)?)%?\s+(?P<sent>\d+)\s+\d+(?:\.\d+)?\s+(?P<avg>\d+(?:\.\d+)?)\s"
 )
 _PONG = re.compile(r"^\s*pong from \S+ \([^)]*\) via (?P<via>\S+) in (?P<ms>\d+(?:\.\d+)?)ms")
-_REPLY = re.compile(r"bytes from \S+(?: \([^)]*\))?: icmp_seq=\d+ .*\btime=(?P<ms>\d+(?:\.\d+)?) ms")
+_REPLY = re.compile(r"bytes from \S+(?: \([^)]{0,200}\))?: icmp_seq=\d+ .{0,100}?\btime=(?P<ms>\d+(?:\.\d+)?) ms")
 
 
 def parse(document: Document) -> Iterable[Fact]:

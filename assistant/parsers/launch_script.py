@@ -151,7 +151,7 @@ def _spread(document: Document) -> bool:
     """The launcher's srun asks for one task a node by itself."""
     return any(
         re.search(
-            r"\bsrun\b.*(?:--ntasks-per-node[= ]1\b|--ntasks[= ]\"?\$\{?(?:SLURM_(?:JOB_)?(?:NUM_NODES|NNODES)|NNODES))",
+            r"\bsrun\b.{0,600}?(?:--ntasks-per-node[= ]1\b|--ntasks[= ]\"?\$\{?(?:SLURM_(?:JOB_)?(?:NUM_NODES|NNODES)|NNODES))",
             line.text,
         )
         for line in logical_lines(document)

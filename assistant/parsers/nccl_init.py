@@ -46,6 +46,7 @@ class _Communicator:
 def parse(document: Document) -> Iterable[Fact]:
     out = Collected(document)
     known: dict[tuple[str, int], _Communicator] = {}
+    where: dict[tuple[str, str, int], int] = {}
     hosts: dict[str, int] = {}
     addresses: dict[str, int] = {}
     nodes: dict[int, int] = {}
@@ -62,6 +63,8 @@ def parse(document: Document) -> Iterable[Fact]:
                 rank, size = int(found[1]), int(found[2])
                 comm = known.setdefault((found[3] or "", size), _Communicator(size, line.index))
                 (comm.started if found[4] == "Init START" else comm.completed).setdefault(rank, line.index)
+                if found[3] and line.host:
+                    where.setdefault((found[3], line.host, size), line.index)
         elif "nNodes" in text:
             found = _re(r"nRanks (\d+) nNodes (\d+) localRanks (\d+)").search(text)
             if found:
@@ -79,6 +82,10 @@ def parse(document: Document) -> Iterable[Fact]:
         out.add("nccl.local_ranks", max(local), local[max(local)])
     if known:
         _largest(out, known)
+        size = max(c.size for c in known.values())
+        for (ident, host, ranks), index in where.items():
+            if ranks == size:
+                out.add("nccl.comm", f"{ident} of {size}", index, Subject("host", host))
     return out.facts()
 
 

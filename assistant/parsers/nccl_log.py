@@ -27,8 +27,6 @@ NAME = "NCCL log"
 TRIGGERS = ("NCCL INFO", "NCCL WARN", "NCCL version ", "] INFO ", "Failed to open libibverbs")
 VERSIONS = "NCCL 2.3 to 2.29, RCCL 2.7 and later, with INFO and WARN"
 LINES = (
-    "NCCL WARN",
-    "] WARN ",
     "NCCL version ",
     "cudaDriverVersion ",
     " set by ",
@@ -259,6 +257,9 @@ def _failures(line: NcclLine, out: Collected) -> None:
         found = _re(r"(?:status=(?:IBV_WC_\w+\()?|with (?:error|status) )(\d+)").search(text)
         if found:
             out.add("nccl.wc_status", found[1], line.index)
+            peer = _re(r"from peer \[?([\w.:]+?)\]?<\d+>").search(text)
+            if peer and found[1] in ("12", "13"):
+                out.add("nccl.wc_peer", peer[1], line.index, host_subject(line.host))
             hca = _re(r"\bhca (\S+)").search(text)
             if hca and found[1] != "5":
                 out.add("nccl.wc_hca", hca[1], line.index, host_subject(line.host))

@@ -48,7 +48,7 @@ def _file(document: Document) -> Iterator[Fact]:
     link: tuple[float, int, int] | None = None
     for index, text in enumerate(document.lines):
         found = re.search(
-            r'<pci .*class="0x0302\d\d".*link_speed="(?P<speed>\d+(?:\.\d+)?) GT/s[^"]*" link_width="(?P<width>\d+)"',
+            r'<pci [^<>]{0,600}?class="0x0302\d\d"[^<>]{0,600}?link_speed="(?P<speed>\d+(?:\.\d+)?) GT/s[^"]*" link_width="(?P<width>\d+)"',
             text,
         )
         if found:

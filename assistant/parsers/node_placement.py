@@ -47,7 +47,7 @@ VERSIONS = (
     "AWS describe-instance-topology, GKE and kubectl node labels, Slurm topology (scontrol show topology), ibtracert"
 )
 
-_NODES = re.compile(r"\"NetworkNodes\":\s*\[(?P<ids>[^\]]+)\]")
+_NODES = re.compile(r"\"NetworkNodes\":\s*\[(?P<ids>[^\[\]]+)\]")
 _HEADING = re.compile(
     r"^(?:SUB)?BLOCK$|^(?:TOR|RACK|ZONE|CLUSTER|SPINE|HOST-?GROUP|TOPOLOGY\S*|PHYSICALHOST)$|^zone$", re.IGNORECASE
 )
@@ -59,7 +59,7 @@ _LABEL = re.compile(
 _NAMES = ("NAME", "NODE", "HOST", "INSTANCE")
 _REGIONS = ("us-", "eu-", "ap-", "sa-", "ca-", "me-", "af-", "asia-", "europe-", "northamerica-", "-az")
 _KINDS = ("rack", "network", "island", "hall", "row", "cell", "scalable", "cabinet")
-_SWITCH = re.compile(r"SwitchName=(?P<name>\S+) .*?\bLevel=(?P<level>\d+).*?\bNodes=(?P<nodes>\S+)")
+_SWITCH = re.compile(r"SwitchName=(?P<name>\S+) .{0,200}?\bLevel=(?P<level>\d+).{0,200}?\bNodes=(?P<nodes>\S+)")
 _LIST = re.compile(r"\bNodeList=(?P<nodes>[A-Za-z]\S*)")
 _ITEM = re.compile(r"([A-Za-z][\w.-]*?)(?:\[([\d,-]+)\]|(\d+))(?:,|$)")
 

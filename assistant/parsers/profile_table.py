@@ -23,7 +23,7 @@ TRIGGERS = ("Self CPU", "Percentage %", "Mean duration", "Total straggler", "cum
 VERSIONS = "torch.profiler 1.8 to 2.9, Lightning's simple profiler 1 to 2, DeepSpeed's comms summary, cProfile"
 
 _FETCH = re.compile(
-    r"train_dataloader_next|get_train_batch|fetch_next\S*train|enumerate\(DataLoader\)|_(?:Multi|Single)Process(?:ing)?(?:DataLoader)?Iter|DataLoader\S*__next__|IteratorGetNext|_next_data|dataloader\.py|data_worker",
+    r"train_dataloader_next|get_train_batch|fetch_next\S{0,80}train|enumerate\(DataLoader\)|_(?:Multi|Single)Process(?:ing)?(?:DataLoader)?Iter|DataLoader\S{0,80}__next__|IteratorGetNext|_next_data|dataloader\.py|data_worker",
     re.IGNORECASE,
 )
 _SYNC = re.compile(r"cuda(?:Stream|Device|Event)Synchronize|aten::(?:item|_local_scalar_dense)|Memcpy DtoH")
@@ -134,7 +134,7 @@ def _cprofile(document: Document, head: int) -> Iterator[Fact]:
         whole = max(whole, cumulative)
         if _FETCH.search(cells[5]):
             fetch = max(fetch, cumulative)
-        if re.search(r"'(?:item|cpu|tolist)' of|cuda\S*synchronize", cells[5]):
+        if re.search(r"'(?:item|cpu|tolist)' of|cuda\S{0,80}synchronize", cells[5]):
             sync += own
     if whole > 0:
         origin = document.origin(head, "tool")

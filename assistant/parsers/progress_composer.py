@@ -20,7 +20,7 @@ from assistant.parsers._steps import Step
 NAME = "Composer console log"
 TRIGGERS = ("throughput/batches_per_sec",)
 VERSIONS = "Composer 0.10 to 0.32, LLM Foundry 0.1 to 0.22"
-LINES = ("[batch=", "throughput/batches_per_sec")
+SERIES = ("[batch=", "throughput/batches_per_sec")
 
 _PART = re.compile(
     r"\[batch=(\d+)/\d+\]|throughput/batches_per_sec: *(\d+\.?\d*)|device_batches_per_second: *(\d+\.?\d*)"

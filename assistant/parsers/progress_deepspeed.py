@@ -22,7 +22,7 @@ from assistant.parsers._steps import Step
 NAME = "DeepSpeed iteration lines"
 TRIGGERS = ("CurrSamplesPerSec=", "skipped=", "time (ms) | fwd", "time (ms) | forward", "| bwd_allreduce: ")
 VERSIONS = "DeepSpeed 0.3 to 0.18"
-LINES = ("CurrSamplesPerSec=", "skipped=", "time (ms) | f")
+SERIES = ("CurrSamplesPerSec=", "skipped=", "time (ms) | f")
 
 _STEP = re.compile(r"step=(\d+), skipped=(\d+), lr=")
 _RATE = re.compile(r"CurrSamplesPerSec=(\d+\.?\d*)")

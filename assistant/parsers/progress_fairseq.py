@@ -17,7 +17,7 @@ from assistant.parsers._steps import Step
 NAME = "fairseq iteration lines"
 TRIGGERS = ("num_updates=", '"num_updates"')
 VERSIONS = "fairseq 0.9 to 0.12: simple and JSON log format"
-LINES = ("num_updates=", '"num_updates"')
+SERIES = ("num_updates=", '"num_updates"')
 
 _TEXT = re.compile(r"\bups=(\d+\.?\d*),[^\n]{0,120}?\bnum_updates=(\d+)(?:[^\n]{0,160}?[ ,]wall=(\d+))?")
 _JSON = re.compile(r'"ups": "(\d+\.?\d*)"[^\n]{0,160}?"num_updates": "(\d+)"(?:[^\n]{0,240}?"wall": "(\d+)")?')
@@ -29,7 +29,7 @@ def parse(document: Document) -> Iterable[Fact]:
     text = document.text
     steps: list[Step] = []
     for pattern in (_TEXT, _JSON):
-        if (LINES[0] if pattern is _TEXT else LINES[1]) not in text:
+        if (SERIES[0] if pattern is _TEXT else SERIES[1]) not in text:
             continue
         before: tuple[int, int] | None = None
         for index, found in matched_lines(document, ((m.start(), m) for m in pattern.finditer(text))):

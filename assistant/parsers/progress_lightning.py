@@ -16,7 +16,7 @@ from assistant.parsers._series import series_facts
 NAME = "Lightning progress bars"
 TRIGGERS = ("%|", "━")
 VERSIONS = "PyTorch Lightning 1.0 to 2.5: bars of tqdm and of rich"
-LINES = ("%|", "━")
+SERIES = ("%|", "━")
 
 
 def parse(document: Document) -> Iterable[Fact]:

@@ -18,7 +18,7 @@ from assistant.parsers._steps import Step
 NAME = "Megatron iteration lines"
 TRIGGERS = ("elapsed time per iteration (", "Step Time : ")
 VERSIONS = "Megatron-LM 2 and 3, Megatron Core 0.4 to 0.14, Megatron-DeepSpeed, Megatron Bridge 0.1 and later"
-LINES = ("elapsed time per iteration (", "Step Time : ")
+SERIES = ("elapsed time per iteration (", "Step Time : ")
 
 _TIME = re.compile(r"elapsed time per iteration \((m?)s\): *(\d+\.?\d*)")
 _NUMBER = re.compile(r"iteration:? +(\d+)/ *\d+")

@@ -18,7 +18,7 @@ from assistant.parsers._steps import Step
 NAME = "NeMo iteration lines"
 TRIGGERS = ("train_step_timing in s", "train_step_timing:")
 VERSIONS = "NeMo 1.20 to 2.6"
-LINES = ("train_step_timing",)
+SERIES = ("train_step_timing",)
 
 _TIMING = re.compile(r"train_step_timing(?: in s)?[=:] ?(\d+\.?\d*)")
 _STEP = re.compile(r"global_step[=:] ?(\d+)")

@@ -18,7 +18,7 @@ from assistant.parsers._steps import Step
 NAME = "TorchTitan iteration lines"
 TRIGGERS = ("tps: ",)
 VERSIONS = "TorchTitan 0.1 and 0.2"
-LINES = ("tps: ",)
+SERIES = ("tps: ",)
 
 _LINE = re.compile(
     r"step: *(\d+)[^\n]{0,200}?tps: *(\d[\d,]*(?:\.\d+)?)(?:[^\n]{0,60}?tflops: *(\d[\d,]*(?:\.\d+)?))?(?:[^\n]{0,40}?mfu: *(\d+\.?\d*)%)?"

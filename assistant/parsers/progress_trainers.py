@@ -18,7 +18,7 @@ from assistant.parsers._series import matched_lines, series_facts
 NAME = "progress bars"
 TRIGGERS = ("%|", "train_steps_per_second")
 VERSIONS = "Hugging Face Trainer of Transformers 4 and 5, tqdm 4"
-LINES = ("%|", "train_steps_per_second")
+SERIES = ("%|", "train_steps_per_second")
 
 _END = re.compile(r"train_steps_per_second['\"]?[ =:]+['\"]?(\d+\.?\d*)")
 

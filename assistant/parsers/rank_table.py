@@ -47,7 +47,7 @@ _OTHER = re.compile(r"(?i)h2d|d2h|pcie|gb/?s|mhz|clock|temp|idle|mem|power|data|
 #: Headings of columns that say whom a row is about.
 _NAMES = {"rank", "gpu", "host", "node", "gpu id", "local_rank", "device"}
 _NAMED = re.compile(
-    r"(?:^|\s{2,}|[\t|,;#])\s*(?:rank|gpu id|gpu|host|node|local_rank|device)\s*(?:\s{2,}|[\t|,;]|$)", re.IGNORECASE
+    r"(?:^|\s\s|[\t|,;#])\s*(?:rank|gpu id|gpu|host|node|local_rank|device)\s*(?:\s\s|[\t|,;]|$)", re.IGNORECASE
 )
 #: Characters in which a table is looked for: such tables come in small files or at the start of larger ones.
 _REACH = 1 << 20

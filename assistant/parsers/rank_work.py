@@ -61,7 +61,7 @@ _EXPERTS = re.compile(
     r"\b(?:tokens?|load|count)\w*[ _](?:per|for each|by|each)[ _](?:local[ _])?experts?\b\W{0,4}[\[(](?P<list>[\d.,\s]+)[\])]|\bexperts?[ _](?:load|counts?|tokens|histogram)\b\W{0,4}[\[(](?P<list2>[\d.,\s]+)[\])]",
     re.IGNORECASE,
 )
-_TRACE_HEAD = re.compile(r"\brank\b.*\bcompute_time")
+_TRACE_HEAD = re.compile(r"\brank\b.{0,300}?\bcompute_time")
 
 
 def parse(document: Document) -> Iterable[Fact]:

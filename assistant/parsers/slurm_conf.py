@@ -16,9 +16,9 @@ NAME = "slurm.conf"
 TRIGGERS = ("NodeName=", "Name=gpu", "PropagateResourceLimits")
 VERSIONS = "Slurm 20.11 to 25.05"
 
-_GRES = re.compile(r"\bGres=(?:\S*,)?gpu(?::[A-Za-z]\w*)?:(?P<n>\d{1,2})\b", re.IGNORECASE)
-_FILES = re.compile(r"\bName=gpu\b.*\bFile=/dev/nvidia(?:\[(?P<a>\d+)-(?P<b>\d+)\]|(?P<one>\d+))", re.IGNORECASE)
-_CPUS = re.compile(r"\bNodeName=.*\bCPUs=(?P<n>\d{1,4})\b", re.IGNORECASE)
+_GRES = re.compile(r"\bGres=(?:\S{0,200},)?gpu(?::[A-Za-z]\w*)?:(?P<n>\d{1,2})\b", re.IGNORECASE)
+_FILES = re.compile(r"\bName=gpu\b.{0,400}?\bFile=/dev/nvidia(?:\[(?P<a>\d+)-(?P<b>\d+)\]|(?P<one>\d+))", re.IGNORECASE)
+_CPUS = re.compile(r"\bNodeName=.{0,1000}\bCPUs=(?P<n>\d{1,4})\b", re.IGNORECASE)
 _PROPAGATED = re.compile(r"^\s*PropagateResourceLimits(?P<except>Except)?=(?P<what>\S+)", re.IGNORECASE)
 
 

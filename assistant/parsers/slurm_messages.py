@@ -2,6 +2,7 @@
 
 slurmstepd: error: *** JOB 81234 ON gpu-a07 CANCELLED AT 2025-09-02T10:31:05 DUE TO TIME LIMIT ***
 srun: error: Node failure on gpu-a09
+srun: error: gpu-a04: tasks 28-29: Out Of Memory
 81234.0      train  OUT_OF_MEMORY  0:125
 """
 
@@ -9,15 +10,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 
-from assistant.facts import Fact, Value
+from assistant.facts import Fact, Subject, Value
 from assistant.intake.document import Document
 from assistant.parsers._lines import lines_with
 
 NAME = "Slurm messages"
 TRIGGERS = (
-    "slurmstepd", "srun:", "slurm_", "sacct", "scontrol", "JobState=", "OUT_OF_MEMORY", "OUT_OF_ME+", "NODE_FAIL", "PREEMPTED", "CANCELLED", "oom_kill", "oom-kill event",
+    "slurmstepd", "srun:", ": Out Of Memory", "slurm_", "sacct", "scontrol", "JobState=", "OUT_OF_MEMORY", "OUT_OF_ME+", "NODE_FAIL", "PREEMPTED", "CANCELLED", "oom_kill", "oom-kill event",
     "ExitCode", "sbatch:", "salloc:", "SlurmctldProlog",
 )  # fmt: skip
 VERSIONS = "Slurm 17.11 to 25.05: srun, slurmstepd, sbatch, salloc, states in sacct and scontrol"
@@ -52,6 +54,11 @@ def _node() -> re.Pattern[str]:
 
 
 @cache
+def _out_of_memory() -> re.Pattern[str]:
+    return re.compile(r"(?P<host>[\w.-]+): tasks? (?P<tasks>[\d,\-\[\]]+): Out Of Memory")
+
+
+@cache
 def _label() -> re.Pattern[str]:
     return re.compile(r"^(\d{1,5}): ")
 
@@ -59,7 +66,9 @@ def _label() -> re.Pattern[str]:
 _WHY = {"TIME LIMIT": "TIMEOUT", "PREEMPTION": "PREEMPTED", "NODE FAILURE": "NODE_FAIL", "NODE FAIL": "NODE_FAIL"}
 
 
-_HINTS = ("***", "oom", "OUT_OF_ME", "Exceeded", "State=", "ode failure", "esponding", "DOWN", " down", "failed on node", "failure of node", "Reason=", "COMPLETED", "FAILED",
+#: Tasks of one line that are looked up one by one.
+_TASKS = 16
+_HINTS = ("***", "oom", "Out Of Memory", "OUT_OF_ME", "Exceeded", "State=", "ode failure", "esponding", "DOWN", " down", "failed on node", "failure of node", "Reason=", "COMPLETED", "FAILED",
           "TIMEOUT", "NODE_FAIL", "CANCELLED", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "PENDING", "RUNNING", "COMPLETING")  # fmt: skip
 
 
@@ -72,12 +81,24 @@ def parse(document: Document) -> Iterable[Fact]:
             if (key, value) not in seen:
                 seen.add((key, value))
                 facts.append(Fact(key, value, document.origin(index)))
+        if ": Out Of Memory" in message and (found := _out_of_memory().search(message)):
+            facts += _ended_for_memory(document, index, found["host"], found["tasks"])
     labels = {m[1] for line in document.lines if (m := _label().match(line))}
     if len(labels) > 1:
         facts.append(Fact("slurm.tasks_shown", len(labels), document.origin(0)))
     if facts:
         facts.append(Fact("scheduler", "slurm", facts[0].origin))
     return facts
+
+
+def _ended_for_memory(document: Document, index: int, host: str, tasks: str) -> Iterator[Fact]:
+    """Where a task was ended. Its number is that of a rank only where NCCL shows that rank on the same host."""
+    origin = replace(document.origin(index), host=host)
+    yield Fact("slurm.oom_host", f"task {tasks.strip('[]')}", origin, Subject("host", host))
+    for first, last in re.findall(r"(\d+)(?:-(\d+))?", tasks)[:_TASKS]:
+        for task in range(int(first), min(int(last or first), int(first) + _TASKS) + 1):
+            if re.search(rf"(?m)^(?:\d+: +)?{re.escape(host)}:\d+:\d+ .*\brank {task} nranks ", document.text):
+                yield Fact("slurm.oom_rank", host, replace(origin, rank=task), Subject("rank", str(task)))
 
 
 def _read(message: str) -> Iterator[tuple[str, Value]]:

@@ -30,7 +30,7 @@ VERSIONS = "py-spy dump 0.3 and 0.4, faulthandler of Python 3.6 to 3.14, gdb 8 t
 
 _PROCESS = re.compile(r"^\s*Process (?P<pid>\d+): ")
 _THREAD = re.compile(
-    r'^\s*Thread (?P<tid>\d+|0x[0-9a-fA-F]+) ?(?:\((?P<state>[^)]*(?:\([^)]*\))?[^)]*)\))?:?(?: "?(?P<name>[^":]*)"?:?)?'
+    r'^\s*Thread (?P<tid>\d+|0x[0-9a-fA-F]+) ?(?:\((?P<state>[^()]{0,200}(?:\([^()]{0,200}\))?[^()]{0,200})\))?:?(?: "?(?P<name>[^":]*)"?:?)?'
 )
 _HANDLER = re.compile(r"^\s*(?:Current thread|Thread) 0x[0-9a-fA-F]+(?: \[[^\]]*\])? \(most recent call first\)")
 _SPY_FRAME = re.compile(r"^\s{2,}(?P<fn>[\w.<>~:]+(?:\s?\[[^\]]*\])?) \((?P<file>[^()]*?)(?::(?P<line>\d+))?\)\s*$")

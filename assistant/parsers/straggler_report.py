@@ -54,7 +54,7 @@ def _line(document: Document, index: int, line: str, scores: dict[str, tuple[flo
             document.origin(index),
         )
     found = re.search(
-        r"Some GPUs have worse (?P<how>relative|individual) performance.*?[Aa]ffected ranks:? ?[{\[(]?(?P<ranks>[\d, ]+)",
+        r"Some GPUs have worse (?P<how>relative|individual) performance.{0,300}?[Aa]ffected ranks:? ?[{\[(]?(?P<ranks>[\d, ]+)",
         line,
     )
     if found:

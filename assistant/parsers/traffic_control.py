@@ -19,9 +19,9 @@ NAME = "tc"
 TRIGGERS = ("qdisc ", "class htb", "wondershaper")
 VERSIONS = "tc of iproute2 3 to 6 (tbf, htb, netem, fq), wondershaper"
 
-_RATE = re.compile(r"(?:qdisc .*\btbf\b|class htb).*?\brate (?P<n>\d+(?:\.\d+)?)(?P<unit>[KMGkmg]?bit)")
+_RATE = re.compile(r"(?:qdisc .{0,200}?\btbf\b|class htb).{0,300}?\brate (?P<n>\d+(?:\.\d+)?)(?P<unit>[KMGkmg]?bit)")
 _DEVICE = re.compile(r"\bdev (?P<dev>[\w.@-]+)")
-_NETEM = re.compile(r"\bnetem\b.*?(?P<what>(?:delay|loss|reorder|rate) \S+(?: .*)?)$")
+_NETEM = re.compile(r"\bnetem\b.{0,300}?(?P<what>(?:delay|loss|reorder|rate) \S+(?: .*)?)$")
 
 
 def parse(document: Document) -> Iterable[Fact]:

@@ -117,11 +117,11 @@ _SYNC = re.compile(
 )
 _SKIP = re.compile(r"^\s*(?:continue|break|return)\b")
 _SKIP_TEST = re.compile(
-    r"if\b.*(?:isnan|isinf|isfinite|nan|len\(\w+\) ?(?:==|<)|\bNone\b|not \w*(?:batch|data|loss|mask|box|target)\w*|\.numel\(\)|\.sum\(\) ?==|skip|empty|except)",
+    r"if\b.{0,300}?(?:isnan|isinf|isfinite|nan|len\(\w+\) ?(?:==|<)|\bNone\b|not \w*(?:batch|data|loss|mask|box|target)\w*|\.numel\(\)|\.sum\(\) ?==|skip|empty|except)",
     re.IGNORECASE,
 )
 _CLOCK = re.compile(
-    r"if\b.*(?:time\.(?:time|monotonic|perf_counter)\(\)|\belapsed\b|\blast_\w*time\b|random\.random\(\)|np\.random\.rand|time_limit|datetime\.now)"
+    r"if\b.{0,300}?(?:time\.(?:time|monotonic|perf_counter)\(\)|\belapsed\b|\blast_\w*time\b|random\.random\(\)|np\.random\.rand|time_limit|datetime\.now)"
 )
 _ACT = re.compile(r"save|checkpoint|evaluat|validat|break|stop|exit|return")
 _PARAM_LOOP = re.compile(r"^\s*for\b.*\b(?:parameters|named_parameters|state_dict|buffers|grads|tensors|params)\b.*:")
@@ -209,7 +209,7 @@ def _facts_of_whole(document: Document, program: list[CodeLine], text: str, whol
     alone = runs_on_one_rank(program)
     if alone is not None:
         yield Fact("code.rank0_forward", True, document.origin(alone.index, "config"))
-    taken = re.search(r"\.take\(([^)]*(?:size\(\)|world_size)[^)]*)", text)
+    taken = re.search(r"\.take\(([^)]{0,200}?(?:size\(\)|world_size)[^)]{0,200})", text)
     if taken is not None and ".batch(" in text[: taken.start()] and "batch" not in taken[1]:
         yield Fact("code.take_counts_batches", True, _at(document, program, re.compile(r"\.take\(")))
 

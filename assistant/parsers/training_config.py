@@ -75,7 +75,7 @@ VERSIONS = "DeepSpeed 0.5 to 0.17 JSON, accelerate, axolotl, LLaMA-Factory YAML,
 
 _ZERO_BLOCK = re.compile(r"zero_optimization[\"']?\s*:\s*\{?.{0,1500}?[\"']?\bstage[\"']?\s*:\s*(\d)", re.DOTALL)
 _OFFLOAD_BLOCK = re.compile(
-    r"offload_(optimizer|param)(?:s|eter|eters)?[\"']?\s*:\s*\{[^}]*[\"']?device[\"']?\s*:\s*[\"']?(\w+)|offload_(optimizer|param)\w*_device[\"']?\s*:\s*[\"']?(\w+)"
+    r"offload_(optimizer|param)(?:s|eter|eters)?[\"']?\s*:\s*\{[^}]{0,600}[\"']?device[\"']?\s*:\s*[\"']?(\w+)|offload_(optimizer|param)\w*_device[\"']?\s*:\s*[\"']?(\w+)"
 )
 _SECTION = re.compile(
     r"^\s*\[(?:val|validation|eval|evaluation)(?:\.\w+)?\]\s*$|^\s*(?:val|validation|evaluation)(?:_data)?\s*:\s*$",

@@ -43,7 +43,7 @@ TRIGGERS = (
     "Epoch",
 )
 VERSIONS = "lines of progress of PyTorch's examples, timm, Megatron-LM, torchtitan, litgpt, tqdm, own programs"
-LINES = (
+SERIES = (
     " time: ",
     " time ",
     "Time: ",

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from assistant.facts import Fact, Subject
 from assistant.intake.document import Document
+from assistant.intake.runs import run_of_name
 from assistant.parsers._find import lines_with
 from assistant.parsers._phase import last_phase, progress_before
 
@@ -35,34 +37,36 @@ _STATUS = re.compile(
     r"last enqueued (?:NCCL )?work: (?P<enq>-?\d+),(?:.{0,12}?last started (?:NCCL )?work: (?P<started>-?\d+),)?.{0,60}?last completed (?:NCCL )?work: (?P<done>-?\d+)"
 )
 _WORLD = re.compile(r"\b(?:world[_ ]?size|WORLD_SIZE|num_processes|nranks)\W{1,3}(\d+)")
+#: The group of all ranks, and a group of which the line does not tell which it is.
+DEFAULT = "0"
+UNKNOWN = "?"
 #: Ranks and groups of one document, at most.
 _RANKS = 4096
 
 
 def parse(document: Document) -> Iterable[Fact]:
     first: int | None = None
-    timed: set[tuple[str, int]] = set()
-    told: set[tuple[str, int]] = set()
+    works: dict[tuple[str, int], tuple[int, re.Match[str]]] = {}
+    states: dict[tuple[str, int], tuple[int, re.Match[str]]] = {}
     for index in lines_with(document, ("orkNCCL(", "last enqueued")):
         line = document.messages[index]
-        found = _TIMEOUT.search(line) if "orkNCCL(" in line else None
-        if found is not None:
-            if first is None:
+        for literal, pattern, last in (("orkNCCL(", _TIMEOUT, works), ("last enqueued", _STATUS, states)):
+            found = pattern.search(line) if literal in line else None
+            if found is None:
+                continue
+            if first is None and pattern is _TIMEOUT:
                 first = index
                 yield from _first(document, index, found)
-            rank = _rank(document, index, found["rank"])
             group = _group(line)
-            if rank is not None and (group, rank) not in timed and len(timed) < _RANKS:
-                timed.add((group, rank))
-                yield from _work(document, index, found, group, rank)
-        state = _STATUS.search(line) if "last enqueued" in line else None
-        if state is not None:
-            named = _GROUP.search(line)
-            rank = _rank(document, index, named["rank"] if named else None)
-            group = _group(line)
-            if rank is not None and (group, rank) not in told and len(told) < _RANKS:
-                told.add((group, rank))
-                yield from _state(document, index, state, group, rank)
+            rank = _rank(document, index, found, group)
+            if rank is not None and ((group, rank) in last or len(last) < _RANKS):
+                # The last report counts: earlier ones are of an attempt before.
+                last[group, rank] = (index, found)
+    run = run_of_name(document.name)
+    for (group, rank), (index, found) in works.items():
+        yield from _work(document, index, found, _Place(group, rank, run))
+    for (group, rank), (index, found) in states.items():
+        yield from _state(document, index, found, _Place(group, rank, run))
     if first is None:
         return
     yield from _named_worlds(document, first)
@@ -70,16 +74,39 @@ def parse(document: Document) -> Iterable[Fact]:
     yield from progress_before(document, first)
 
 
-def _rank(document: Document, index: int, named: str | None) -> int | None:
-    """The rank of the process. In a group other than the default one the named rank counts within the group."""
+@dataclass(frozen=True, slots=True)
+class _Place:
+    group: str
+    rank: int
+    run: str
+
+    @property
+    def end(self) -> str:
+        return f" run={self.run}" if self.run else ""
+
+
+def _rank(document: Document, index: int, found: re.Match[str], group: str) -> int | None:
+    """The rank of the process. The rank in brackets counts within the group, so that only the default one tells it."""
+    marked = _GROUP.search(document.messages[index])
+    if group == DEFAULT and marked is not None:
+        return int(marked["rank"])
     own = document.line(index).rank
-    return own if own is not None else int(named) if named is not None else None
+    if own is not None or group != DEFAULT:
+        return own
+    named = found.groupdict().get("rank")
+    return int(named) if named is not None else None
 
 
 def _group(line: str) -> str:
-    """The process group of a line: 0 is the default group, of which old versions name no number."""
+    """The process group of a line. Old versions name no number for the default one; without a GUID the number counts within the process."""
     found = _GROUP.search(line)
-    return found["pg"] if found else "0"
+    if found is None:
+        return DEFAULT
+    name = found["name"]
+    guid = name.partition("GUID ")[2].strip()
+    if "default_pg" in name or guid == "0" or (not guid and found["pg"] == "0"):
+        return DEFAULT
+    return re.sub(r"\s+", "_", guid) if guid else UNKNOWN
 
 
 def _first(document: Document, index: int, found: re.Match[str]) -> Iterator[Fact]:
@@ -102,24 +129,27 @@ def _product(shape: str) -> int:
     return result
 
 
-def _work(document: Document, index: int, found: re.Match[str], group: str, rank: int) -> Iterator[Fact]:
-    origin, subject = document.origin(index), Subject("rank", str(rank))
-    if found["seq"] and group == "0":
+def _work(document: Document, index: int, found: re.Match[str], place: _Place) -> Iterator[Fact]:
+    origin, subject = document.origin(index), Subject("rank", str(place.rank))
+    if found["seq"] and place.group == DEFAULT:
         yield Fact("watchdog.seq", int(found["seq"]), origin, subject)
     size = f"{found['numel']}:{found['out']}" if found["numel"] else (found["shape"] or "").replace(" ", "")
     yield Fact(
-        "watchdog.work", f"pg={group} seq={found['seq'] or '?'} op={found['op']} size={size or '?'}", origin, subject
+        "watchdog.work",
+        f"pg={place.group} seq={found['seq'] or '?'} op={found['op']} size={size or '?'}{place.end}",
+        origin,
+        subject,
     )
 
 
-def _state(document: Document, index: int, state: re.Match[str], group: str, rank: int) -> Iterator[Fact]:
-    origin, subject = document.origin(index), Subject("rank", str(rank))
-    if group == "0":
+def _state(document: Document, index: int, state: re.Match[str], place: _Place) -> Iterator[Fact]:
+    origin, subject = document.origin(index), Subject("rank", str(place.rank))
+    if place.group == DEFAULT:
         yield Fact("watchdog.enqueued", int(state["enq"]), origin, subject)
         yield Fact("watchdog.completed", int(state["done"]), origin, subject)
     yield Fact(
         "watchdog.state",
-        f"pg={group} enqueued={state['enq']} started={state['started'] or '?'} completed={state['done']}",
+        f"pg={place.group} enqueued={state['enq']} started={state['started'] or '?'} completed={state['done']}{place.end}",
         origin,
         subject,
     )

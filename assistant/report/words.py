@@ -68,6 +68,16 @@ def summary(diagnosis: Diagnosis) -> list[Block]:
     """The verdict in a sentence or two."""
     if diagnosis.verdict == "healthy":
         return [Block("title", "Nothing is wrong that the evidence shows.")]
+    read = [i for i in diagnosis.inputs if i.lines and i.kind not in ("text", "binary", "empty")]
+    if not diagnosis.findings and read:
+        return [
+            Block("title", "Nothing wrong was found in what was read."),
+            Block(
+                "text",
+                "No message, setting or figure in it speaks for a problem; that alone does not prove that all is well. Say in a sentence what "
+                "the trouble is (--say), or hand over more: the logs of all ranks, the launch script, or the output of nvidia-smi, ibstat or nccl-tests.",
+            ),
+        ]
     if not diagnosis.findings:
         return [
             Block("title", "There is nothing to go on yet."),

@@ -57,6 +57,16 @@ LINES = [
     ("[pod/orion-7b-worker-3/main] tcp://10.8.3.90:29500", "[pod/job-1-worker-3/main] tcp://10.0.0.90:29500"),
     ("projects/acme-gcp-1/zones/us-central1-a", "projects/project-1/zones/us-central1-a"),
     ("gx7-a07.hpc.acmecorp.com:1:2 [0] NCCL INFO", "host-001.domain-1.example:1:2 [0] NCCL INFO"),
+    ("/lustre/work/u12345/orion-7/x.py in /scratch/ab1234/x.py", "/lustre/work/user-2/dir-1/x.py in /scratch/user-1/x.py"),
+    ("wandb: Currently logged in as: jdoe (acme-team). Use `wandb login --relogin`", "wandb: Currently logged in as: user-1 (org-1). Use `wandb login --relogin`"),
+    ("Author: Jane Q. Roe <jane.roe@acmecorp.com>; Jane Q. Roe", "Author: user-1 <user-2@domain-1.example>; user-1"),
+    ("https://gitlab.acmecorp.com/jroe/orionmodel.git", "https://domain-1.example/dir-2/dir-1.git"),
+    ("git@gitlab.acmecorp.com:acme-ml/orionmodel.git", "git@domain-1.example:org-1/dir-1.git"),
+    ("in namespace acme-ns cluster acme-eks", "in namespace namespace-1 cluster project-1"),
+    ('Switched to context "acme-eks".', 'Switched to context "project-1".'),
+    ("ClusterName             = acmecl", "ClusterName             = project-1"),
+    ("serial number 1320921001234 Board SN: MT2119X12345", "serial number 0000000000001 Board SN: 000000000002"),
+    ("mail=jane.roe%40acmecorp.com", "mail=user-1%40domain-1.example"),
 ]  # fmt: skip
 
 UNCHANGED = [
@@ -95,7 +105,7 @@ def test_the_same_name_is_the_same_everywhere_and_in_order() -> None:
             "gx7-002:1:2 [0] NCCL INFO x",
             "peer gx7-010 is slow; log in nccl.gx7-010.4211.log",
             "SLURM_JOB_NODELIST=gx7-[002,010]",
-            "gx7-0100 is another name",
+            "gx7-0100 is down, GX7-002 is not",
         ]
     )
     assert anonymized(text).split("\n") == [
@@ -103,8 +113,35 @@ def test_the_same_name_is_the_same_everywhere_and_in_order() -> None:
         "host-001:1:2 [0] NCCL INFO x",
         "peer host-002 is slow; log in nccl.host-002.4211.log",
         "SLURM_JOB_NODELIST=host-[001-002]",
-        "gx7-0100 is another name",
+        "host-003 is down, host-001 is not",
     ]
+
+
+def test_hosts_that_are_called_like_known_ones() -> None:
+    text = (
+        "SLURM_JOB_NODELIST=acmegpu[001-002]\nacmegpu[008-010] down, acmegpu12, \"acmegpu0010\"; ACMEGPU001 and Acmegpu12"
+    )
+    assert anonymized(text) == (
+        "SLURM_JOB_NODELIST=host-[001-002]\nhost-[003-005] down, host-006, \"host-007\"; host-001 and host-006"
+    )
+    assert anonymized(text, keep_hosts=True) == text
+
+
+def test_words_before_a_number_are_no_hosts() -> None:
+    text = "SLURM_JOB_NODELIST=node[001-002],gpu-03\nnode 7 of rank3: gpu-3 epoch9 NODE_RANK=1 gpu[0-7] node12"
+    assert anonymized(text).split("\n")[1] == "node 7 of rank3: gpu-3 epoch9 NODE_RANK=1 gpu[0-7] node12"
+
+
+def test_kubectl_contexts() -> None:
+    text = (
+        "CURRENT   NAME       CLUSTER      AUTHINFO   NAMESPACE\n*         acme-prd   acme-eks-1   jroe-adm   acme-ns\n"
+        "          acme-dev   acme-eks-2   jroe-dev   acme-ns\n"
+    )
+    assert "acme" not in anonymized(text) and "jroe" not in anonymized(text)
+
+
+def test_a_variable_is_not_a_name_in_upper_case() -> None:
+    assert anonymized("#SBATCH --job-name=orion_size\nORION_SIZE=3") == "#SBATCH --job-name=job-1\nORION_SIZE=3"
 
 
 def test_a_name_that_is_a_word_is_replaced_only_where_it_is_a_name() -> None:

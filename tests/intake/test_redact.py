@@ -61,7 +61,70 @@ SECRETS = [
     ("https://b.s3.amazonaws.com/k?AWSAccessKeyId=abcdefgh1234&Expires=1", "abcdefgh"),
     ("PRIVATE-TOKEN: abcdefghij0123456789", "abcdefghij"),
     ("Ünïcode HF_TOKEN=hf_" + LETTERS, "hf_"),
+    ('os.environ["WANDB_API_KEY"] = "0123456789abcdef0123456789abcdef01234567"', "0123456789"),
+    ("os.environ['MY_TOKEN']='Xk9vQ2mZp7Lr4T'", "Xk9v"),
+    ('os.environ.setdefault("HF_TOKEN", "Xk9vQ2mZp7Lr4T")', "Xk9v"),
+    ('[{"name": "HF_TOKEN", "value": "Xk9vQ2mZp7Lr4T"}]', "Xk9v"),
+    ("env: [{name: DB_PASSWORD, value: Xk9vQ2mZp7Lr4T}]", "Xk9v"),
+    ("clone https://ghp_" + LETTERS + "12@github.com/x", "ghp_"),
+    ("clone https://Xk9vQ2mZp7Lr4TnW8sYb@github.com/x.git", "Xk9v"),
+    ("SENTRY_DSN=https://0123456789abcdef0123456789abcdef@o1.ingest.sentry.io/1", "0123456789"),
+    ("ENV HF_TOKEN Xk9vQ2mZp7Lr4T", "Xk9v"),
+    ("setenv HF_TOKEN Xk9vQ2mZp7Lr4T", "Xk9v"),
+    ("set -x HF_TOKEN Xk9vQ2mZp7Lr4T", "Xk9v"),
+    ("set -gx WANDB_API_KEY 'Xk9vQ2m Zp7Lr4T'", "Zp7L"),
+    ("curl -u admin:Xk9vQ2m https://host/", "Xk9v"),
+    ("curl -s --user admin:Xk9vQ2m https://host/", "Xk9v"),
+    ("curl -sSu 'admin:Xk9vQ2m' https://host/", "Xk9v"),
+    ("SLURM_JWT=Xk9vQ2mZp7Lr4T", "Xk9v"),
+    ("MYSQL_PWD=Xk9vQ2m mysql", "Xk9v"),
+    ("DB_PASS=hunter", "hunter"),
+    ("DB_PASS = 'a b c'", "a b c"),
+    ("dbpass: Xk9vQ2m", "Xk9v"),
+    ("PASS=Xk9vQ2mZp7", "Xk9v"),
+    ("USER_PW=Xk9vQ2m", "Xk9v"),
+    ("ansible_ssh_pass=Xk9vQ2m", "Xk9v"),
+    ('"ssh_pass": "Xk9vQ2m"', "Xk9v"),
+    ("mount -t cifs -o user=u,pass=Xk9vQ2mZp7 //h/x /mnt", "Xk9v"),
+    ("KAGGLE_KEY=Xk9vQ2mZp7Lr4T", "Xk9v"),
+    ('{"username":"me","key":"0123456789abcdef0123456789abcdef"}', "0123456789"),
+    ('hub_token: str = "Xk9vQ2mZp7Lr4T"', "Xk9v"),
+    ('password: str | None = "Xk9vQ2m"', "Xk9v"),
+    (r"{\"HF_TOKEN\": \"Xk9vQ2mZp7Lr4T\", \"x\": 1}", "Xk9v"),
+    ("&quot;hf_token&quot;:&quot;Xk9vQ2mZp7Lr4T&quot;", "Xk9v"),
+    ("https://x/?a=HF_TOKEN%3DXk9vQ2mZp7Lr4T", "Xk9v"),
+    ("https://discord.com/api/webhooks/12345678/Xk9vQ2mZp7Lr4T", "Xk9v"),
+    ("https://outlook.office.com/webhook/Xk9vQ2mZp7Lr4T", "Xk9v"),
+    ("https://acme.webhook.office.com/webhookb2/Xk9vQ2mZp7Lr4T@x/IncomingWebhook/y", "Xk9v"),
+    ("https://api.telegram.org/bot123456789:AAEXk9vQ2mZp7Lr4TnW8sYbXk9vQ2mZp7Lr4/getMe", "Xk9v"),
+    ("ipmitool -I lanplus -H bmc1 -U admin -P Xk9vQ2m power status", "Xk9v"),
+    ("ipmitool -H bmc1 -U admin -P 'Xk9 vQ2m' power status", "vQ2m"),
+    ("echo Xk9vQ2m | docker login nvcr.io --password-stdin", "Xk9v"),
+    ("echo 'Xk9 vQ2m' | sudo -S reboot", "vQ2m"),
+    ("echo Xk9vQ2m | kinit me", "Xk9v"),
+    ('password = f"Xk9vQ2m"', "Xk9v"),
+    ("password=b'Xk9vQ2m'", "Xk9v"),
+    ('HF_TOKEN = r"Xk9vQ2mZp7Lr4T"', "Xk9v"),
+    ('password="two words Xk9vQ2m"', "Xk9v"),
+    ("--password 'two words Xk9vQ2m'", "Xk9v"),
+    ('api_key: "it\'s Xk9vQ2m"', "Xk9v"),
+    ("export DB_PASSWORD=ab\\ Xk9vQ2m", "Xk9v"),
+    ("HF_TOKEN: !!str Xk9vQ2mZp7Lr4T", "Xk9v"),
+    ("Password for root: Xk9vQ2m", "Xk9v"),
 ]
+
+#: (text, secret in it, what is left)
+NEXT_LINE = [
+    ("- name: WANDB_API_KEY\n  value: Xk9vQ2m\n- name: A", "Xk9v", "- name: WANDB_API_KEY\n  value: [redacted:secret]\n- name: A"),
+    ("- name: DB_PASSWORD\n  value: 'Xk 9vQ2m'\n", "9vQ2", "- name: DB_PASSWORD\n  value: '[redacted:password]'\n"),
+    ('{\n "name": "HF_TOKEN",\n "value": "Xk9vQ2m"\n}', "Xk9v", '{\n "name": "HF_TOKEN",\n "value": "[redacted:token]"\n}'),
+    ("- name: A_TOKEN\n- name: B_TOKEN\n  value: Xk9vQ2m", "Xk9v", "- name: A_TOKEN\n- name: B_TOKEN\n  value: [redacted:token]"),
+    ("HF_TOKEN: |\n  Xk9vQ2m\nnext: 1", "Xk9v", "HF_TOKEN: |\n  [redacted:token]\nnext: 1"),
+    ("  HF_TOKEN: >-\n    Xk9\n    vQ2m\n  next: 1", "vQ2m", "  HF_TOKEN: >-\n    [redacted:token]\n    [redacted:token]\n  next: 1"),
+    ("run --token \\\n  Xk9vQ2mZp7Lr4T --lr 1", "Xk9v", "run --token \\\n  [redacted:token] --lr 1"),
+    ("run --password \\\n  hunter --lr 1", "hunter", "run --password \\\n  [redacted:password] --lr 1"),
+    ("export HF_TOKEN=\\\nXk9vQ2m\nnext", "Xk9v", "export HF_TOKEN=\\\n[redacted:token]\nnext"),
+]  # fmt: skip
 
 ORDINARY = [
     "tokens: 4096", "token: 12", "consumed tokens: 146324422656 | elapsed time", "tokens per second: 1234.5", "--max_tokens 8192",
@@ -79,6 +142,14 @@ ORDINARY = [
     "NCCL INFO comm 0x7f3c4c0012a0 rank 3 nranks 16 commId 0x9f86d081884c7d65 - Init COMPLETE", "certificate-authority-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t", "auth=munge",
     "password prompt appeared", "UUID: MIG-8a3b1c2d-1234-5678-9abc-def012345678", "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABgQC7 me@laptop", "HF_TOKEN=", "HF_TOKEN is not set", "WANDB_API_KEY=None", "TOKENIZERS_PARALLELISM=false", "SLURM_JOB_ID=123", "ssh -p 2222 host", "sk-learn 1.2",
     "task-spooler-runs-local-0 is a long name", "os.environ['HF_TOKEN']", "password authentication failed for user",
+    "PASS: test_allreduce8", "pass=3 fail=0", "pass=12.5GB/s", "forward_pass: 12ms", "FORWARD_PASS=step12", "first_pass=True", "bypass=a1b2c3d4e5", "all_reduce_perf PASS",
+    "OLD_PWD=run1", "BUILD_PWD=data/run1", "pwd = os.getcwd()", "docker run --user 1000:1000 image", "curl -u $USER:$PASS https://x", "curl -o a.tar https://x:8080/a",
+    "https://jens@github.com/x", "https://users-of-the-cluster@host/x", "pip install git+https://github.com/org/repo-1234567890abc@v1.2", "https://example.org/a/0123456789abcdef0@x",
+    "echo hello12 | grep 2", "ENV HF_TOKEN is missing", "set -x PATH /usr/bin", "ENV PATH /usr/bin", "ipmitool -H bmc1 -p 623 sel list", "ipmi_si: probing via ACPI",
+    "token: str | None = None", "password: str", "password: Optional[str] = None", '{"name": "NCCL_DEBUG", "value": "INFO"}', '{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": 1}}',
+    '{"key": "token", "value": 0.123456789012}', 'token: "a few words in quotes"', '{"username": "me", "key": "value"}', "fe80::a288:aae4:1", "mac 0c:42:aa:e4:12:34", "HF_TOKEN: |", "password: >-",
+    "- name: HF_TOKEN\n  valueFrom:\n    secretKeyRef:\n      name: hf\n      key: token", "- name: NCCL_DEBUG\n  value: INFO", "run --token \\\n  --lr 1", "HF_TOKEN: |\nnext: 1",
+    "pass the token \\\n  position_embedding_123",
 ]  # fmt: skip
 
 
@@ -94,6 +165,21 @@ def test_secrets_go(line: str, secret: str) -> None:
 @pytest.mark.parametrize("line", ORDINARY)
 def test_ordinary_lines_stay(line: str) -> None:
     assert redact(line) == line
+
+
+@pytest.mark.parametrize(("text", "secret", "left"), NEXT_LINE)
+def test_secrets_on_the_next_line_go(text: str, secret: str, left: str) -> None:
+    assert redact(text) == left and secret not in left
+    assert redact(left) == left
+    parts = Redactor()
+    assert "".join(parts(line) for line in text.splitlines(keepends=True)) == left
+
+
+def test_what_is_left_of_quoted_secrets() -> None:
+    assert redact('x = f"a", password = f"b c", y') == 'x = f"a", password = f"[redacted:password]", y'
+    assert redact('[{"name": "HF_TOKEN", "value": "ab"}]') == '[{"name": "HF_TOKEN", "value": "[redacted:token]"}]'
+    assert redact('os.environ["HF_TOKEN"] = "ab"') == 'os.environ["HF_TOKEN"] = "[redacted:token]"'
+    assert redact("curl -u me:ab https://x/") == "curl -u me:[redacted:password] https://x/"
 
 
 def test_kinds_are_named() -> None:
@@ -145,7 +231,7 @@ def test_keys_of_all_kinds(mark: str) -> None:
 
 
 def test_without_hyperscan_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "\n".join(([line for line, _ in SECRETS] + ORDINARY) * 20)
+    text = "\n".join(([line for line, _ in SECRETS] + [text for text, *_ in NEXT_LINE] + ORDINARY) * 20)
     assert len(text) > module.SMALL
     expected = redact(text)
 
@@ -156,7 +242,11 @@ def test_without_hyperscan_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     assert redact(text) == expected
 
 
-@given(st.lists(st.one_of(st.text(max_size=40), st.sampled_from([x for x, _ in SECRETS] + ORDINARY)), max_size=8))
+@given(
+    st.lists(
+        st.one_of(st.text(max_size=40), st.sampled_from([x for x, *_ in (*SECRETS, *NEXT_LINE)] + ORDINARY)), max_size=8
+    )
+)
 def test_any_text(parts: list[str]) -> None:
     text = "\n".join(parts)
     found = redact(text)

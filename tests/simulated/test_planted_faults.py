@@ -31,11 +31,16 @@ def told(found: Diagnosis) -> str:
     )
 
 
-def check(fault: Fault, found: Diagnosis) -> None:
+#: Faults by which no log of a rank comes about, and forms in which that may as well mean that it was not handed over.
+ABSENT = ("missing-rank", "missing-host")
+APART = ("rank-file", "attempt", "nccl-file")
+
+
+def check(fault: Fault, found: Diagnosis, certain: bool = True) -> None:
     assert found.findings, "nothing was found"
     first = found.findings[0]
     assert first.id in fault.causes, told(found)
-    assert found.verdict == ("problem" if fault.certain else "inconclusive"), told(found)
+    assert found.verdict == ("problem" if fault.certain and certain else "inconclusive"), told(found)
     if fault.hosts is not None:
         assert set(first.where.hosts) == fault.hosts, told(found)
     if fault.ranks is not None:
@@ -72,7 +77,7 @@ PLANTED = [
 @pytest.mark.parametrize(("name", "form", "version"), PLANTED)
 def test_one_fault_in_64_ranks(name: str, form: str, version: str, kb: Knowledge, tmp_path: Path) -> None:
     fault = plant(name, form=version)
-    check(fault, found_in(kb, forms.write(fault.job, form, tmp_path))[1])
+    check(fault, found_in(kb, forms.write(fault.job, form, tmp_path))[1], name not in ABSENT or form not in APART)
 
 
 @pytest.mark.parametrize(
@@ -122,4 +127,4 @@ def test_many_ranks(name: str, form: str, nodes: int, kb: Knowledge, tmp_path: P
         assert odd_facts(case) == []
         assert found.verdict != "problem", told(found)
     else:
-        check(fault, found)
+        check(fault, found, name not in ABSENT or form not in APART)
