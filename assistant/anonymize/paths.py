@@ -34,7 +34,25 @@ _SYSTEM = frozenset(
     ]
 )
 _HOMES = frozenset(["home", "users", "homes"])
-_PLACES = frozenset("work scratch user people staff students data project projects lustre gpfs fsx nfs beegfs weka".split())  # noqa: SIM905
+_PLACES = frozenset(
+    [
+        "work",
+        "scratch",
+        "user",
+        "people",
+        "staff",
+        "students",
+        "data",
+        "project",
+        "projects",
+        "lustre",
+        "gpfs",
+        "fsx",
+        "nfs",
+        "beegfs",
+        "weka",
+    ]
+)
 _USER_ID = re.compile(r"[A-Za-z]{1,3}\d{4,}[A-Za-z]?")
 _LIBRARY = re.compile(
     r"site-packages|dist-packages|python3\.\d+|torch_extensions|third_party|csrc|conda-bld|node_modules"
@@ -73,9 +91,7 @@ def _steps(steps: list[str], names: Pseudonyms) -> list[str]:
             out.append(step)
         elif (
             at and (steps[at - 1].lower() in _HOMES or (at == 2 and steps[1] in ("user", "u"))) and (at < 3 or not last)
-        ):
-            out.append(names.name("user", step))
-        elif at and not last and steps[at - 1].lower() in _PLACES and _USER_ID.fullmatch(step):
+        ) or (at and not last and steps[at - 1].lower() in _PLACES and _USER_ID.fullmatch(step)):
             out.append(names.name("user", step))
         elif step.endswith(".git") and len(step) > 4:
             out.append(step if is_plain(step[:-4]) else f"{names.name('dir', step[:-4])}.git")

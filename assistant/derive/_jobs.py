@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from assistant.facts import CaseFile, Fact, Places, Value
@@ -21,13 +20,17 @@ class Part:
     hosts: set[str]
     ranks: set[int]
 
-    def of(self, values: Mapping[Value, Places]) -> dict[Value, Places]:
+    def of(self, case: CaseFile, key: str) -> dict[Value, Places]:
         """The values that places of this job have."""
         out: dict[Value, Places] = {}
-        for value, places in values.items():
+        for value, places in case.spread(key).items():
             hosts, ranks = places.hosts & self.hosts, places.ranks & self.ranks
             if hosts or (ranks and not places.hosts):
-                out[value] = Places(places.first, ranks, hosts, places.count, places.kept)
+                first = places.first
+                if not self.has(first):
+                    own = (fact for fact in case.about(key) if fact.value == value and self.has(fact))
+                    first = next(own, first)
+                out[value] = Places(first, ranks, hosts, places.count, places.kept)
         return out
 
     def has(self, fact: Fact) -> bool:

@@ -41,16 +41,17 @@ def derive(case: CaseFile) -> Iterable[Fact]:
         text = ", ".join(f"{part.size} ranks on {len(part.hosts)} hosts" for part in parts if part.size)
         first = parts[0].first.origin
         yield Fact("runs.several", text, Origin("derived", first.file, first.line, None, None, first.quote))
-    for part in parts or [None]:
-        yield from _within(case, part)
+        for part in parts:
+            yield from _within(case, part)
+    else:
+        yield from _within(case, None)
 
 
 def _within(case: CaseFile, part: Part | None) -> Iterator[Fact]:
     """What differs inside of one job."""
 
     def spread(key: str) -> dict[Value, Places]:
-        values = case.spread(key)
-        return values if part is None else part.of(values)
+        return case.spread(key) if part is None else part.of(case, key)
 
     for key, entry in knowledge().vocabulary.items():
         if entry.get("alike") == "equal":

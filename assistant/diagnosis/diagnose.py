@@ -13,7 +13,7 @@ from assistant.diagnosis.conditions import holds
 from assistant.diagnosis.contradictions import contradictions
 from assistant.diagnosis.next_step import NextStep, next_step
 from assistant.diagnosis.rank import WORDING, Evidence, Ranked, rank
-from assistant.diagnosis.template import fill_command, fill_template
+from assistant.diagnosis.template import fill_command
 from assistant.facts import RELIABILITY, CaseFile, Fact, Input, Origin
 from knowledge.load import Knowledge
 
@@ -187,7 +187,8 @@ def _finding(item: Ranked, case: CaseFile, kb: Knowledge, names: dict[str, str])
 
 def _fix(fix: dict[str, Any], names: dict[str, str], fallbacks: dict[str, str]) -> FixOffer:
     def filled(text: str) -> str:
-        return fill_template(text, names, "<...>")
+        # Steps and ways back hold commands too.
+        return fill_command(text, names, fallbacks)
 
     return FixOffer(
         fix["id"],
@@ -196,7 +197,7 @@ def _fix(fix: dict[str, Any], names: dict[str, str], fallbacks: dict[str, str]) 
         fix["who"],
         fix.get("effort", "minutes"),
         [filled(s) for s in fix["steps"]],
-        [fill_command(c, names, fallbacks) for c in fix.get("commands", ())],
+        [filled(c) for c in fix.get("commands", ())],
         fix["gain"],
         filled(fix["verify"]),
         filled(fix["risk"]),

@@ -226,7 +226,11 @@ def needles_of(
 
     `patterns` are the scanner's; the first of them belong to `signatures`, by id. `parsers` are (TRIGGERS, LINES) by module;
     those of `series` read lines that form one."""
-    marks = [kb.fingerprint, json.dumps([parsers, sorted(series)], sort_keys=True), f"{len(patterns)} {_hs is not None} {FORMAT}"]
+    marks = [
+        kb.fingerprint,
+        json.dumps([parsers, sorted(series)], sort_keys=True),
+        f"{len(patterns)} {_hs is not None} {FORMAT}",
+    ]
     name = f"needles-{hashlib.sha256(chr(10).join(marks).encode()).hexdigest()[:24]}.json"
     raw = read_cache(name)
     if raw is not None:

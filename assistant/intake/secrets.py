@@ -381,10 +381,11 @@ _AWAITS = re.compile(
 )
 _NEXT_VALUE = re.compile(rf"((?:[^\n]{{0,100}}[\s{{,])?{_Q}?value{_Q}?\s*[:=]\s*{_MARKS})({_VALUE})")
 _NEXT_WORD = re.compile(rf"(\s*{_MARKS})({_VALUE})")
-_INDENT = re.compile(r"\s*(?:- )?")
 
-#: How a value goes on after the line with its name: (way, indent of that line, kind, whether only a mixed one is secret).
-Awaited = tuple[str, int, str, bool]
+#: What a logger puts before a line.
+_LOGGER = re.compile(r"(?:\[[^\]\n]{1,40}\]|[\w.-]{1,64}(?:\[\w+\])?):(?=\s[^\n]*:)")
+#: How a value goes on after the line with its name: (way, what a logger put before that line, indent of that line, kind, whether only a mixed one is secret).
+Awaited = tuple[str, str, int, str, bool]
 
 
 def awaited(line: str) -> Awaited | None:
@@ -397,15 +398,20 @@ def awaited(line: str) -> Awaited | None:
         return None
     kind = "token" if name.lower().endswith("token") else "password" if "pass" in name.lower() else "secret"
     way = "value" if found["env"] else "block" if found["block"] else "word"
-    return way, len(line) - len(line.lstrip()), kind, bool(found["flag"]) and kind == "token"
+    before = _LOGGER.match(line)
+    mark = before[0] if before and way == "block" else ""
+    rest = line[len(mark) :]
+    return way, mark, len(rest) - len(rest.lstrip()), kind, bool(found["flag"]) and kind == "token"
 
 
 def redact_next(line: str, after: Awaited) -> tuple[str, bool]:
     """(the line without the value that the line before announced, whether the value may go on)."""
-    way, indent, kind, mixed = after
+    way, mark, indent, kind, mixed = after
     if way == "block":
-        text = line.lstrip()
-        if not text or len(line) - len(text) <= indent:
+        if not line.startswith(mark):
+            return line, False
+        text = line[len(mark) :].lstrip()
+        if not text or len(line) - len(text) - len(mark) <= indent:
             return line, False
         start, end = len(line) - len(text), len(line.rstrip())
         return f"{line[:start]}[redacted:{kind}]{line[end:]}", True

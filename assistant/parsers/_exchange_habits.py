@@ -15,7 +15,9 @@ _OWN_REDUCTION = re.compile(
 )
 _PREFETCH = re.compile(r"(?P<off>(?:backward_prefetch\s*=\s*None|forward_prefetch\s*=\s*False))")
 _MESH = re.compile(r"init_device_mesh\([^()\n]{0,200}\(\s*(?P<outer>\w+)\s*,\s*(?P<inner>\d+)\s*,?\s*\)")
-_HYBRID = re.compile(r"HYBRID_SHARD|mesh_dim_names\s*=\s*[\[(][^\])]{0,200}?(?:repl|dp_rep)[^\])]{0,200}?shard", re.IGNORECASE)
+_HYBRID = re.compile(
+    r"HYBRID_SHARD|mesh_dim_names\s*=\s*[\[(][^\])]{0,200}?(?:repl|dp_rep)[^\])]{0,200}?shard", re.IGNORECASE
+)
 _LOG = re.compile(r"\bself\.log(?:_dict)?\(")
 _STEP = re.compile(r"def training_step\(")
 

@@ -162,7 +162,8 @@ def _line(line: str) -> Iterator[tuple[str, Value]]:
     if found:
         yield "cpu.load1", float(found["one"])
     found = re.match(
-        r"^%Cpu\(s\):.{0,200}?(?P<id>\d+(?:\.\d+)?) id, *(?P<wa>\d+(?:\.\d+)?) wa,.{0,100}?(?P<st>\d+(?:\.\d+)?) st", line
+        r"^%Cpu\(s\):.{0,200}?(?P<id>\d+(?:\.\d+)?) id, *(?P<wa>\d+(?:\.\d+)?) wa,.{0,100}?(?P<st>\d+(?:\.\d+)?) st",
+        line,
     )
     if found:
         yield "cpu.idle_pct", float(found["id"])

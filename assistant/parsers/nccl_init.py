@@ -86,6 +86,9 @@ def parse(document: Document) -> Iterable[Fact]:
         for (ident, host, ranks), index in where.items():
             if ranks == size:
                 out.add("nccl.comm", f"{ident} of {size}", index, Subject("host", host))
+    elif hosts and document.rank is not None and (own := document.own_rank) is not None:
+        last = max((i for i, message in enumerate(document.messages) if message.strip()), default=0)
+        out.add("nccl.log_without_init", document.messages[last].strip()[:160], last, Subject("rank", str(own)))
     return out.facts()
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
 from assistant.diagnosis.diagnose import SURE, Diagnosis, Finding, FixOffer, Place
 from assistant.diagnosis.rank import Evidence
-from assistant.facts import Origin
+from assistant.facts import Input, Origin
 from assistant.report.transports import transport_lines
 
 BlockKind = Literal["title", "heading", "text", "item", "step", "quote", "code", "note"]
@@ -189,13 +190,36 @@ def whole(diagnosis: Diagnosis) -> list[Block]:
     return out
 
 
+#: Inputs that are listed one by one; of more, those of one kind of name are told together.
+LISTED = 12
+_NUMBER = re.compile(r"\d+")
+
+
 def input_blocks(diagnosis: Diagnosis) -> list[Block]:
     if not diagnosis.inputs:
         return []
     out = [Block("heading", "What was read")]
-    for item in diagnosis.inputs[:40]:
-        notes = f" ({'; '.join(item.notes)})" if item.notes else ""
-        out.append(Block("item", f"{item.path}: {item.kind}, {item.lines} lines{notes}"))
-    if len(diagnosis.inputs) > 40:
-        out.append(Block("item", f"and {len(diagnosis.inputs) - 40} more"))
+    groups: dict[str, list[Input]] = {}
+    for item in diagnosis.inputs:
+        shape = _NUMBER.sub("#", item.path) if len(diagnosis.inputs) > LISTED else item.path
+        groups.setdefault(shape, []).append(item)
+    for items in list(groups.values())[:40]:
+        out.append(Block("item", _together(items)))
+    if len(groups) > 40:
+        out.append(Block("item", f"and {sum(map(len, list(groups.values())[40:]))} more"))
     return out
+
+
+def _together(items: list[Input]) -> str:
+    """One input, or many whose names differ in their numbers only."""
+    first = items[0]
+    if len(items) == 1:
+        own = f" ({'; '.join(first.notes)})" if first.notes else ""
+        return f"{first.path}: {first.kind}, {first.lines} lines{own}"
+    kinds = list(dict.fromkeys(kind for item in items for kind in item.kind.split(", ")))
+    notes = list(dict.fromkeys(_NUMBER.sub("some", note) for item in items for note in item.notes))
+    told = f" ({'; '.join(notes[:4])})" if notes else ""
+    return (
+        f"{len(items)} files, {first.path} to {items[-1].path}: {', '.join(kinds)}, "
+        f"{sum(item.lines for item in items)} lines in all{told}"
+    )

@@ -60,7 +60,7 @@ LINES = [
     ("/lustre/work/u12345/orion-7/x.py in /scratch/ab1234/x.py", "/lustre/work/user-2/dir-1/x.py in /scratch/user-1/x.py"),
     ("wandb: Currently logged in as: jdoe (acme-team). Use `wandb login --relogin`", "wandb: Currently logged in as: user-1 (org-1). Use `wandb login --relogin`"),
     ("Author: Jane Q. Roe <jane.roe@acmecorp.com>; Jane Q. Roe", "Author: user-1 <user-2@domain-1.example>; user-1"),
-    ("https://gitlab.acmecorp.com/jroe/orionmodel.git", "https://domain-1.example/dir-2/dir-1.git"),
+    ("https://gitlab.acmecorp.com/jroe/orionmodel.git", "https://domain-1.example/dir-1/dir-2.git"),
     ("git@gitlab.acmecorp.com:acme-ml/orionmodel.git", "git@domain-1.example:org-1/dir-1.git"),
     ("in namespace acme-ns cluster acme-eks", "in namespace namespace-1 cluster project-1"),
     ('Switched to context "acme-eks".', 'Switched to context "project-1".'),
@@ -119,10 +119,10 @@ def test_the_same_name_is_the_same_everywhere_and_in_order() -> None:
 
 def test_hosts_that_are_called_like_known_ones() -> None:
     text = (
-        "SLURM_JOB_NODELIST=acmegpu[001-002]\nacmegpu[008-010] down, acmegpu12, \"acmegpu0010\"; ACMEGPU001 and Acmegpu12"
+        'SLURM_JOB_NODELIST=acmegpu[001-002]\nacmegpu[008-010] down, acmegpu12, "acmegpu0010"; ACMEGPU001 and Acmegpu12'
     )
     assert anonymized(text) == (
-        "SLURM_JOB_NODELIST=host-[001-002]\nhost-[003-005] down, host-006, \"host-007\"; host-001 and host-006"
+        'SLURM_JOB_NODELIST=host-[001-002]\nhost-[003-005] down, host-006, "host-007"; host-001 and host-006'
     )
     assert anonymized(text, keep_hosts=True) == text
 

@@ -5,16 +5,21 @@ from __future__ import annotations
 import pytest
 
 from assistant.derive import n54_collective_ranks
-from assistant.facts import CaseFile, Fact
+from assistant.facts import CaseFile, Fact, Input
 from assistant.intake.document import Document
 from assistant.parsers import collective_debug, ddp_logging, horovod_stall, watchdog
 
 
 def case(*texts: str) -> CaseFile:
     """One document for each text, as of ranks that log to files of their own."""
+    return named({f"rank{number}.log": text for number, text in enumerate(texts)})
+
+
+def named(texts: dict[str, str]) -> CaseFile:
     result = CaseFile()
-    for number, text in enumerate(texts):
-        document = Document(f"rank{number}.log", text)
+    for name, text in texts.items():
+        document = Document(name, text)
+        result.inputs.append(Input(name, len(text), text.count("\n"), "log"))
         for module in (watchdog, collective_debug, ddp_logging, horovod_stall):
             result.add(module.parse(document))
     return result
@@ -75,6 +80,62 @@ def test_the_rank_that_never_reported() -> None:
     c = case(*(timeout(r) if r != 4 else "world_size: 8\nEpoch 3 step 20 loss 1.2" for r in range(8)))
     assert told(c, "watchdog.silent_ranks") == {"job": "4"}
     assert told(c, "watchdog.ranks") == {"job": "0,1,2,3,5,6,7"}
+
+
+def test_ranks_without_a_log_are_not_called_silent() -> None:
+    c = named({f"rank{r}.log": timeout(r) for r in (0, 1, 2, 3, 4, 5, 6, 9)})
+    assert told(c, "watchdog.silent_ranks") == told(c, "odd.watchdog") == {}
+    c = named({f"rank_{r + 1}.log": in_group(r, "PG ID 0 PG GUID 0(default_pg)", r)[9:] for r in range(1, 16)})
+    assert told(c, "watchdog.ranks") == {"job": ",".join(map(str, range(1, 16)))}
+    assert told(c, "watchdog.silent_ranks") == told(c, "odd.watchdog") == {}
+
+
+def test_the_silent_one_of_a_stream_of_all_ranks() -> None:
+    c = named({"train.log": "".join(timeout(r) for r in range(16) if r != 4)})
+    assert told(c, "odd.watchdog") == {"rank 4": "reported no timeout; 15 others did"}
+
+
+def in_group(rank: int, group: str, within: int, seq: int = 90, op: str = "ALLREDUCE") -> str:
+    line = timeout(rank, seq, op).replace(f"[Rank {rank}]", f"[{group} Rank {within}]")
+    return line + counters(rank, seq, seq - 1, group).replace(f" Rank {rank}]", f" Rank {within}]")
+
+
+def test_groups_of_one_number_are_told_apart_by_their_guid() -> None:
+    def logs(form: str) -> CaseFile:
+        stage = {r: (80, "BROADCAST") if r < 4 else (90, "ALLREDUCE") for r in range(16)}
+        return case(*(in_group(r, form.format(r // 4 + 17), r % 4, *stage[r]) for r in range(16)))
+
+    for form in ("PG ID 1 PG GUID {}(mesh_tp)", "PG 1"):
+        c = logs(form)
+        for key in ("watchdog.odd_op", "watchdog.behind_enqueued", "watchdog.behind_completed", "odd.watchdog"):
+            assert told(c, key) == {}, (form, key)
+    c = case(*(in_group(r, "PG ID 1 PG GUID 17(mesh_tp)", r, 88 if r == 2 else 90) for r in range(4)))
+    assert told(c, "watchdog.behind_enqueued") == {"rank 2": 2}
+
+
+def test_the_last_report_of_a_file_counts() -> None:
+    c = case(
+        *((timeout(r, 30) + counters(r, 30, 29) if r < 2 else "") + timeout(r) + counters(r, 90, 89) for r in range(8))
+    )
+    for key in ("odd.watchdog", "watchdog.seq_differs", "watchdog.behind_seq", "watchdog.behind_enqueued"):
+        assert told(c, key) == {}, key
+
+
+def test_runs_in_several_folders_are_compared_each_by_itself() -> None:
+    first = {f"run1/rank_{r}.log": timeout(r, 30) for r in range(2)}
+    c = named(first | {f"run2/rank_{r}.log": timeout(r) for r in range(8)})
+    assert told(c, "odd.watchdog") == told(c, "watchdog.seq_differs") == {}
+    c = named(first | {f"run2/rank_{r}.log": timeout(r, 88 if r == 5 else 90) for r in range(8)})
+    assert told(c, "odd.watchdog") == {"rank 5": "timed out at 88; 7 others at 90"}
+    c = named({f"{'a' if r < 4 else 'b'}/rank_{r}.log": timeout(r, 88 if r == 5 else 90) for r in range(8)})
+    assert told(c, "watchdog.behind_seq") == {"rank 5": 2}
+
+
+def test_two_files_of_a_rank_in_one_folder_leave_it_out() -> None:
+    c = named(
+        {f"rank_{r}.log": timeout(r) for r in range(8)} | {"rank_0.old.log": timeout(0, 30).replace("[E1129", "[E")}
+    )
+    assert told(c, "odd.watchdog") == told(c, "watchdog.silent_ranks") == {}
 
 
 def fingerprint(seq: int, op: str, shape: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from assistant.derive import n10_nccl, n16_odd_ones, n18_pairs, n54_collective_ranks
-from assistant.facts import CaseFile, Fact, Origin, Subject, Value
+from assistant.derive import n10_nccl, n15_ranks, n16_odd_ones, n18_pairs, n54_collective_ranks
+from assistant.facts import CaseFile, Fact, Input, Origin, Subject, Value
+from assistant.intake.document import Document
+from assistant.parsers import nccl_init
 
 
 def on(key: str, value: Value, host: str) -> Fact:
@@ -77,3 +79,60 @@ def test_pairs_by_transport() -> None:
         ("transport.pairs", "job", f"{tcp} 1"),
         ("transport.odd_pair", "rank 20", "to rank 28 over sockets"),
     ]
+
+
+def _announced(name: str, ranks: range, end: str = "START", text: str = "") -> tuple[list[Fact], Input]:
+    text += "".join(
+        f"n{r // 8}:{r}:9 [0] NCCL INFO ncclCommInitRankConfig comm 0x55d rank {r} nranks 16 cudaDev 0 nvmlDev 0 busId 1b000 "
+        f"commId 0x9bb2 - Init {end}\n"
+        for r in ranks
+    )
+    return [*nccl_init.parse(Document(name, text))], Input(name, len(text), 1, "log")
+
+
+def _waiting(logs: list[tuple[list[Fact], Input]]) -> dict[str, list[str]]:
+    case = CaseFile([fact for facts, _ in logs for fact in facts], inputs=[one for _, one in logs])
+    found: dict[str, list[str]] = {}
+    for fact in n15_ranks.derive(case):
+        found.setdefault(fact.key, []).append(f"{fact.subject}: {fact.value}")
+    return found
+
+
+def test_ranks_whose_logs_are_not_there_are_unseen_and_not_missing() -> None:
+    found = _waiting([_announced(f"rank_{r}.log", range(r, r + 1)) for r in range(14)])
+    assert found["nccl.ranks_unseen"] == ["rank 14: 14,15", "rank 15: 14,15"]
+    assert not {"odd.init", "nccl.init_missing_ranks"} & set(found)
+
+
+def test_a_rank_with_a_log_that_does_not_begin_is_missing() -> None:
+    logs = [_announced(f"rank_{r}.log", range(r, r + 1)) for r in range(14)]
+    found = _waiting([*logs, _announced("rank_14.log", range(0), text="Traceback\n")])
+    assert found["nccl.ranks_unseen"] == ["rank 15: 15"]
+    assert found["odd.init"] == ["rank 14: never announced itself; 14 others wait"]
+
+
+def test_a_rank_absent_from_a_stream_of_many_is_missing() -> None:
+    found = _waiting([_announced("train.log", range(14))])
+    assert found["nccl.init_missing_ranks"] == ["job: 14,15"]
+    assert "nccl.ranks_unseen" not in found
+
+
+def test_hosts_of_other_jobs_are_not_compared() -> None:
+    def job(ident: str, hosts: range, net: str) -> list[Fact]:
+        facts = [on("nccl.comm", f"{ident} of {8 * len(hosts)}", f"n{n}") for n in hosts]
+        facts += [on("nccl.nranks", 8 * len(hosts), f"n{n}") for n in hosts]
+        facts += [on("env.NCCL_DEBUG", "INFO", f"n{n}") for n in hosts]
+        return facts + [on("nccl.net", net, f"n{n}") for n in hosts]
+
+    alone = [*job("0x9b", range(4), "IB"), *job("0x99", range(7, 8), "Socket")]
+    assert odd([*alone, on("env.NCCL_IB_DISABLE", "1", "n7")]) == [
+        ("runs.several", "job", "32 ranks on 4 hosts, 8 ranks on 1 hosts")
+    ]
+    found = odd([*alone, on("nccl.hca_count", 7, "n2"), *(on("nccl.hca_count", 8, f"n{n}") for n in (0, 1, 3))])
+    assert found[1:] == [("odd.nccl.hca_count", "host n2", "number of HCAs 7, less than usual; 3 others have 8")]
+
+
+def test_hosts_of_one_job_after_another_are_compared() -> None:
+    facts = [on("nccl.comm", f"{ident} of 32", f"n{n}") for ident in ("0x9b", "0x9c") for n in range(4)]
+    facts += [on("nccl.net", "Socket" if n == 2 else "IB", f"n{n}") for n in range(4)]
+    assert [key for key, _, _ in odd(facts)] == ["odd.nccl.net"]
