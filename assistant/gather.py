@@ -7,11 +7,9 @@ answer is the same on any number of cores.
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,7 +25,7 @@ from knowledge.load import Knowledge
 
 #: Bytes and files of one batch, and of the first one, from which is learned what is common in these inputs.
 BATCH = 64 << 20
-FILES = 64
+FILES = 48
 FIRST = 32 << 20
 FIRST_FILES = 12
 #: Bytes and files from which further processes are worth their start.
@@ -96,7 +94,7 @@ def _gather(kb: Knowledge, sources: Sequence[Source], progress: Progress, worker
     later = batch.after(scanner.tired(case.hits))
     if workers is None:
         workers = min(cores(), len(batches))
-    if workers > 1 and threading.active_count() == 1 and "fork" in multiprocessing.get_all_start_methods():
+    if workers > 1 and threading.active_count() == 1 and hasattr(os, "fork"):
         for group, result in zip(batches, _forked(kb, batches, later, progress, workers), strict=True):
             _take(case, group, result)
         return case
@@ -169,6 +167,9 @@ _shared: dict[str, Any] = {}
 def _forked(
     kb: Knowledge, batches: list[list[Source]], batch: Batch, progress: Progress, workers: int
 ) -> Iterator[_Result]:
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, wait
+
     with _sharing(kb=kb, batches=batches, batch=batch, progress=progress):
         context = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(workers, mp_context=context) as pool:

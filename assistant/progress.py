@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sys
 import time
@@ -30,6 +29,8 @@ silent = Progress()
 
 class _Bar(Progress):
     def __init__(self, label: str, total: int) -> None:
+        import multiprocessing
+
         self.label = label
         self.total = total
         self._counter = multiprocessing.Value("q", 0)

@@ -22,7 +22,7 @@ class Measured:
 
 
 def run(command: list[str], **environment: str) -> Measured:
-    """Runs a command to its end. The memory is sampled every 50 ms from /proc (shared pages count once)."""
+    """Runs a command to its end. The memory is sampled every 0.4 s from /proc (shared pages count once)."""
     before = os.times()
     start = time.perf_counter()
     process = subprocess.Popen(
@@ -33,7 +33,7 @@ def run(command: list[str], **environment: str) -> Measured:
 
     def watch() -> None:
         nonlocal peak
-        while not ended.wait(0.05):
+        while not ended.wait(0.4):
             peak = max(peak, sum(_memory(p) for p in _family(process.pid)))
 
     watcher = threading.Thread(target=watch)
