@@ -27,7 +27,7 @@ from knowledge.load import Knowledge
 BATCH = 64 << 20
 FILES = 48
 FIRST = 32 << 20
-FIRST_FILES = 12
+FIRST_FILES = 9
 #: Bytes and files from which further processes are worth their start.
 MANY = 24 << 20
 FEW = 100

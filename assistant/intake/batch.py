@@ -16,7 +16,7 @@ from assistant.intake.needles import Needles, Searched, Weight
 FIRST = 8
 #: Texts of one kind of name in which a parser found nothing although a trigger of its own stands there, after which it is not
 #: asked any more.
-PARTICULAR = 12
+PARTICULAR = 9
 #: Lines of one needle that are kept of a batch, by its weight, after which each text gives only a few.
 ENOUGH = {Weight.LIGHT: 200, Weight.FULL: 2000, Weight.SERIES: 1 << 40, Weight.LINES: 1 << 40}
 #: Bytes of a batch that are read whole, and of one text once a batch is known to be larger.

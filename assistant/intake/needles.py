@@ -111,7 +111,7 @@ class Needles:
     def exact(self, tired: Collection[int]) -> Any:
         """A database that reports every occurrence of every literal but those of `tired`."""
         chosen = [(i, False) for i, n in enumerate(self.needles) if i not in tired and not n.pattern]
-        return self._database(chosen)
+        return self._database(chosen, "exact")
 
     def everywhere(self, tired: Collection[int] = ()) -> Searched:
         """What finds the needles in a text of which every line counts; `tired` are numbers of patterns that nobody asks for."""
@@ -127,7 +127,7 @@ class Needles:
         return Searched(
             self.needles,
             frozenset(tired),
-            self._database(literals, "" if tired else "everywhere"),
+            self._database(literals, "wanted" if tired else "everywhere"),
             self._database(patterns, "patterns"),
         )
 

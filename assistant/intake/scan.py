@@ -19,7 +19,7 @@ from knowledge.load import Knowledge
 
 CONFIRMED = 2000
 """Lines of one signature that are confirmed; after so many its literal is taken for the whole."""
-FEW = 12
+FEW = 9
 """Lines of a pattern that is no evidence by itself after which further ones tell nothing new."""
 ENOUGH = 200
 """The same for the pattern of a rule, which asks only whether it occurs, and for a message that speaks for no cause."""
