@@ -33,6 +33,10 @@ class Origin:
     time: float | None = None
     """Seconds; only differences within one file or between files of one run mean something. None: no time on the line."""
 
+    def derived(self) -> Origin:
+        """The same place, for a fact that follows from what stands there."""
+        return Origin("derived", self.file, self.line, self.host, self.rank, self.quote, self.time)
+
     def __reduce__(self) -> tuple[Any, ...]:
         # Facts are sent between processes by the thousand; the way that dataclasses with slots have of their own is slow.
         return Origin, (self.kind, self.file, self.line, self.host, self.rank, self.quote, self.time)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from assistant.facts import CaseFile, Fact, Origin, Value
+from assistant.facts import CaseFile, Fact, Value
 
 #: Facts that only a job that ran leaves behind.
 _RAN = (
@@ -36,7 +36,7 @@ def before_the_run(case: CaseFile) -> bool:
 def note(key: str, value: Value, cause: Fact) -> Fact:
     """A fact that follows from `cause`, shown by its line."""
     o = cause.origin
-    return Fact(key, value, Origin("derived", o.file, o.line, o.host, o.rank, o.quote, o.time), cause.subject)
+    return Fact(key, value, o.derived(), cause.subject)
 
 
 def only(facts: Iterable[Fact]) -> Fact | None:

@@ -54,7 +54,7 @@ def _derived(key: str, value: Value, cause: Fact) -> Fact:
     return Fact(
         key,
         value,
-        Origin("derived", origin.file, origin.line, origin.host, origin.rank, origin.quote, origin.time),
+        origin.derived(),
         cause.subject,
     )
 

@@ -56,4 +56,4 @@ def _fact(key: str, value: str, like: Fact) -> Fact:
 
 def _origin(like: Fact) -> Origin:
     o = like.origin
-    return Origin("derived", o.file, o.line, o.host, o.rank, o.quote, o.time)
+    return o.derived()

@@ -139,6 +139,6 @@ def _similar(facts: list[Fact], key: str, called: str, unit: str) -> Iterator[Fa
             yield Fact(
                 f"outlier.{key}",
                 text,
-                Origin("derived", origin.file, origin.line, origin.host, origin.rank, origin.quote, origin.time),
+                origin.derived(),
                 subject,
             )

@@ -50,7 +50,7 @@ def _derived(source: Fact, key: str, value: str | float | bool, subject: Subject
     return Fact(
         key,
         value,
-        Origin("derived", origin.file, origin.line, origin.host, origin.rank, origin.quote, origin.time),
+        origin.derived(),
         subject or Subject(),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from assistant.facts import CaseFile, Fact, Origin
+from assistant.facts import CaseFile, Fact
 
 #: Less than this share of the busiest adapter is no traffic of the job.
 IDLE = 0.03
@@ -81,4 +81,4 @@ def _hca_filter(case: CaseFile) -> Iterable[Fact]:
 
 def _derived(source: Fact, key: str, value: str | float | bool) -> Fact:
     o = source.origin
-    return Fact(key, value, Origin("derived", o.file, o.line, o.host, o.rank, o.quote, o.time))
+    return Fact(key, value, o.derived())

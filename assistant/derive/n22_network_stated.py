@@ -75,5 +75,5 @@ def _gid_unset(case: CaseFile) -> Iterator[Fact]:
     version = tuple(int(n) for n in re.findall(r"\d+", str(case.value("nccl_version") or ""))[:2])
     if version < FINDS_GID_ITSELF:
         origin = rows[0].origin
-        quote = Origin("derived", origin.file, origin.line, origin.host, origin.rank, origin.quote, origin.time)
+        quote = origin.derived()
         yield Fact("net.gid_index_unset", ", ".join(sorted({str(f.value) for f in rows})), quote, JOB)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
 
-from assistant.facts import CaseFile, Fact, Origin, Subject
+from assistant.facts import CaseFile, Fact, Subject
 
 #: Rates of links in Gbit/s; traffic just below one of them fills such a link.
 _STANDARD = (1.0, 2.5, 5.0, 10.0, 25.0)
@@ -25,7 +25,7 @@ def derive(case: CaseFile) -> Iterable[Fact]:
 
 def _derived(source: Fact, key: str, value: str | float, subject: Subject | None = None) -> Fact:
     o = source.origin
-    return Fact(key, value, Origin("derived", o.file, o.line, o.host, o.rank, o.quote, o.time), subject or Subject())
+    return Fact(key, value, o.derived(), subject or Subject())
 
 
 def _networks(case: CaseFile) -> list[IPv4Network]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from assistant.facts import CaseFile, Fact, Origin
+from assistant.facts import CaseFile, Fact
 
 COUNTED = (
     "nic.loss_counter",
@@ -26,7 +26,7 @@ def derive(case: CaseFile) -> Iterable[Fact]:
             low, high = min(facts, key=lambda f: f.count), max(facts, key=lambda f: f.count)
             if high.count > low.count:
                 at = high.origin
-                origin = Origin("derived", at.file, at.line, at.host, at.rank, at.quote, at.time)
+                origin = at.derived()
                 yield Fact(
                     "nic.counter_grew",
                     f"{counter} +{high.count - low.count}",

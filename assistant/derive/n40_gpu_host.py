@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from assistant.facts import CaseFile, Fact, Origin
+from assistant.facts import CaseFile, Fact
 
 
 def derive(case: CaseFile) -> Iterable[Fact]:
     yield from _cpus(case)
     yield from _driver(case)
     yield from _matrix(case)
-
-
-def _derived(origin: Origin) -> Origin:
-    return Origin("derived", origin.file, origin.line, origin.host, origin.rank, origin.quote, origin.time)
 
 
 def _cpus(case: CaseFile) -> Iterator[Fact]:
@@ -35,7 +31,7 @@ def _cpus(case: CaseFile) -> Iterator[Fact]:
     ):
         waiting = case.best("port.timewait")
         used = max(sockets.value, waiting.value if waiting and isinstance(waiting.value, int | float) else 0)
-        yield Fact("port.range_used", round(used / ports.value, 2), _derived(sockets.origin), sockets.subject)
+        yield Fact("port.range_used", round(used / ports.value, 2), sockets.origin.derived(), sockets.subject)
     of_ranks = {f.subject.name: f for f in case.about("cpu.local_rank_cpus")}
     own = len(of_ranks) > 1 and cpus is not None and cpus.key == "cpu.affinity_count"
     load, count = case.best("cpu.load1"), case.best("cpu.count")
@@ -47,7 +43,7 @@ def _cpus(case: CaseFile) -> Iterator[Fact]:
         and gpus.value > 0
     ):
         yield Fact(
-            "cpu.per_gpu", round(cpus.value / (1 if own else gpus.value), 2), _derived(cpus.origin), cpus.subject
+            "cpu.per_gpu", round(cpus.value / (1 if own else gpus.value), 2), cpus.origin.derived(), cpus.subject
         )
     if (
         load is not None
@@ -56,7 +52,7 @@ def _cpus(case: CaseFile) -> Iterator[Fact]:
         and isinstance(count.value, int | float)
         and count.value
     ):
-        yield Fact("cpu.load_per_cpu", round(load.value / count.value, 2), _derived(load.origin), load.subject)
+        yield Fact("cpu.load_per_cpu", round(load.value / count.value, 2), load.origin.derived(), load.subject)
 
 
 def _driver(case: CaseFile) -> Iterator[Fact]:
@@ -72,20 +68,20 @@ def _driver(case: CaseFile) -> Iterator[Fact]:
         and not str(kernel.value).startswith(str(user.value))
         and case.best("driver.mismatch") is None
     ):
-        yield Fact("driver.mismatch", True, _derived(user.origin), user.subject)
+        yield Fact("driver.mismatch", True, user.origin.derived(), user.subject)
     if (
         fabric
         and driver
         and str(fabric.value).split("-")[0] != str(driver.value)
         and driver.origin.kind in ("tool", "log")
     ):
-        yield Fact("fabric_manager", "mismatch", _derived(fabric.origin), fabric.subject)
+        yield Fact("fabric_manager", "mismatch", fabric.origin.derived(), fabric.subject)
 
 
 def _matrix(case: CaseFile) -> Iterator[Fact]:
     low, high = case.best("gpu.p2p_bw_min_gbs"), case.best("gpu.p2p_bw_max_gbs")
     if low and high and isinstance(low.value, int | float) and isinstance(high.value, int | float):
-        yield Fact("gpu.p2p_bw_uneven", low.value < 0.6 * high.value, _derived(low.origin), low.subject)
+        yield Fact("gpu.p2p_bw_uneven", low.value < 0.6 * high.value, low.origin.derived(), low.subject)
     off = case.best("gpu.p2p_off_bw_max_gbs")
     if off and high and isinstance(off.value, int | float) and isinstance(high.value, int | float) and off.value > 0:
-        yield Fact("gpu.p2p_on_share", round(high.value / off.value, 2), _derived(high.origin), high.subject)
+        yield Fact("gpu.p2p_on_share", round(high.value / off.value, 2), high.origin.derived(), high.subject)

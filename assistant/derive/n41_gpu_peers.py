@@ -44,10 +44,6 @@ def _middle(seen: list[tuple[float, Origin]]) -> float:
     return seen[0][0] if len(seen) == 1 else median(v for v, _ in seen)
 
 
-def _derived(origin: Origin) -> Origin:
-    return Origin("derived", origin.file, origin.line, origin.host, origin.rank, origin.quote, origin.time)
-
-
 def _gpu(name: str) -> Subject:
     return Subject("gpu", name)
 
@@ -64,7 +60,7 @@ def _odd_ones(series: Series) -> Iterator[Fact]:
         if len(busy) >= 2 and idle and len(idle) <= len(busy):
             for name in sorted(idle):
                 if used.get(group, {}).get(name, (1e9, None))[0] > 600:
-                    yield Fact("gpu.idle_among_busy", True, _derived(util[name][1]), _gpu(name))
+                    yield Fact("gpu.idle_among_busy", True, util[name][1].derived(), _gpu(name))
         working = busy or (set(gpus) if not util else set())
         yield from _below(clocks.get(group, {}), working, 0.93, "clock", "MHz")
         yield from _below(powers.get(group, {}), working, 0.65, "power", "W")
@@ -85,7 +81,7 @@ def _below(
     if low and 3 * len(low) <= len(seen):
         for name, (value, origin) in low.items():
             yield Fact(
-                "gpu.odd_one_out", f"{what} {value:g} {unit} (peers {middle:g} {unit})", _derived(origin), _gpu(name)
+                "gpu.odd_one_out", f"{what} {value:g} {unit} (peers {middle:g} {unit})", origin.derived(), _gpu(name)
             )
 
 
@@ -96,7 +92,7 @@ def _hotter(gpus: dict[str, tuple[float, Origin]], working: set[str]) -> Iterato
     middle = median(v for v, _ in seen.values())
     for name, (value, origin) in seen.items():
         if value >= 80 and value >= middle + 12:
-            yield Fact("gpu.odd_one_out", f"temperature {value:g} C (peers {middle:g} C)", _derived(origin), _gpu(name))
+            yield Fact("gpu.odd_one_out", f"temperature {value:g} C (peers {middle:g} C)", origin.derived(), _gpu(name))
 
 
 def _fuller(gpus: dict[str, tuple[float, Origin]]) -> Iterator[Fact]:
@@ -107,7 +103,7 @@ def _fuller(gpus: dict[str, tuple[float, Origin]]) -> Iterator[Fact]:
     more = {n: v for n, v in active.items() if v[0] > 1.15 * middle and v[0] - middle > 1500}
     if len(more) == 1:
         name, (value, origin) = next(iter(more.items()))
-        yield Fact("gpu.odd_one_out", f"memory {value:g} MiB (peers {middle:g} MiB)", _derived(origin), _gpu(name))
+        yield Fact("gpu.odd_one_out", f"memory {value:g} MiB (peers {middle:g} MiB)", origin.derived(), _gpu(name))
 
 
 def _busy_and_cool(series: Series) -> Iterator[Fact]:
@@ -118,7 +114,7 @@ def _busy_and_cool(series: Series) -> Iterator[Fact]:
         known = [(p[0] / c[0], v[1]) for p, c, v in both if p and c and c[0] > 0]
         if known and 2 * len(known) >= len(utils) and max(share for share, _ in known) < 0.4:
             subject = Subject("host", group[1]) if group[1] else Subject()
-            yield Fact("gpu.all_busy_low_power", True, _derived(known[0][1]), subject)
+            yield Fact("gpu.all_busy_low_power", True, known[0][1].derived(), subject)
 
 
 def _pcie(case: CaseFile, series: Series) -> Iterator[Fact]:
@@ -141,7 +137,7 @@ def _pcie(case: CaseFile, series: Series) -> Iterator[Fact]:
                 parts.append(f"gen {gen[0]:g} of {top[0]:g}")
                 origin = gen[1]
             if parts:
-                yield Fact("gpu.pcie_below_max", ", ".join(parts), _derived(origin), _gpu(name))
+                yield Fact("gpu.pcie_below_max", ", ".join(parts), origin.derived(), _gpu(name))
 
 
 def _power_limit(series: Series) -> Iterator[Fact]:
@@ -152,7 +148,7 @@ def _power_limit(series: Series) -> Iterator[Fact]:
         for name, (cap, origin) in gpus.items():
             default = defaults.get(group, {}).get(name)
             if (default and cap < 0.95 * default[0]) or (len(gpus) > 2 and cap < 0.9 * middle):
-                yield Fact("gpu.power_below_default", True, _derived(origin), _gpu(name))
+                yield Fact("gpu.power_below_default", True, origin.derived(), _gpu(name))
 
 
 def _full(series: Series) -> Iterator[Fact]:
@@ -161,4 +157,4 @@ def _full(series: Series) -> Iterator[Fact]:
         for name, (value, origin) in gpus.items():
             size = total.get(group, {}).get(name)
             if size and size[0] > 0 and value > 0.97 * size[0]:
-                yield Fact("gpu.mem_full", True, _derived(origin), _gpu(name))
+                yield Fact("gpu.mem_full", True, origin.derived(), _gpu(name))

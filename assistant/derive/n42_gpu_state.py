@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 
-from assistant.facts import CaseFile, Fact, Origin
+from assistant.facts import CaseFile, Fact
 from knowledge.hardware_tables import find_gpu
 
 Numbers = Callable[[str], dict[tuple[str | None, str], list[Fact]]]
@@ -20,10 +20,6 @@ def derive(case: CaseFile) -> Iterable[Fact]:
     yield from _low_clock(numbers)
     yield from _power(case, numbers)
     yield from _links(case)
-
-
-def _derived(origin: Origin) -> Origin:
-    return Origin("derived", origin.file, origin.line, origin.host, origin.rank, origin.quote, origin.time)
 
 
 def _numbers(case: CaseFile, key: str) -> dict[tuple[str | None, str], list[Fact]]:
@@ -49,7 +45,7 @@ def _sinking(numbers: Numbers) -> Iterator[Fact]:
             yield Fact(
                 "gpu.clock_sinks",
                 f"{max(clocks[:2]):g} to {clocks[-1]:g} MHz",
-                _derived(facts[-1].origin),
+                facts[-1].origin.derived(),
                 facts[-1].subject,
             )
 
@@ -59,7 +55,7 @@ def _application_clock(numbers: Numbers) -> Iterator[Fact]:
     for gpu, facts in numbers("gpu.app_clock_mhz").items():
         default = defaults.get(gpu)
         if default and float(facts[0].value) < 0.9 * float(default[0].value):
-            yield Fact("gpu.clock_below_max", True, _derived(facts[0].origin), facts[0].subject)
+            yield Fact("gpu.clock_below_max", True, facts[0].origin.derived(), facts[0].subject)
 
 
 def _low_clock(numbers: Numbers) -> Iterator[Fact]:
@@ -68,7 +64,7 @@ def _low_clock(numbers: Numbers) -> Iterator[Fact]:
     for gpu, facts in numbers("gpu.sm_clock_mhz").items():
         top, util = tops.get(gpu), utils.get(gpu)
         if top and util and float(util[0].value) >= 80 and float(facts[0].value) < 0.75 * float(top[0].value):
-            yield Fact("gpu.clock_below_max", True, _derived(facts[0].origin), facts[0].subject)
+            yield Fact("gpu.clock_below_max", True, facts[0].origin.derived(), facts[0].subject)
 
 
 def _power(case: CaseFile, numbers: Numbers) -> Iterator[Fact]:
@@ -79,7 +75,7 @@ def _power(case: CaseFile, numbers: Numbers) -> Iterator[Fact]:
         model = find_gpu(named) if named and not re.search(r"(?i)laptop|mobile|max-?q", named) else None
         tdp = model.tdp_w if model else None
         if tdp and 0 < float(facts[0].value) < 0.82 * tdp:
-            yield Fact("gpu.power_below_tdp", True, _derived(facts[0].origin), facts[0].subject)
+            yield Fact("gpu.power_below_tdp", True, facts[0].origin.derived(), facts[0].subject)
 
 
 def _links(case: CaseFile) -> Iterator[Fact]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from assistant.facts import CaseFile, Fact, Origin, Subject
+from assistant.facts import CaseFile, Fact, Subject
 from assistant.parsers.host_placement import cpu_set
 
 
@@ -25,7 +25,7 @@ def _ranks(case: CaseFile, near: dict[str, frozenset[int]]) -> Iterator[Fact]:
             first = first or fact
     if first is not None and len(set(near.values())) > 1:
         names = ", ".join(f"GPU{n}" for n in sorted(set(far), key=int))
-        yield Fact("numa.gpu_far", names, _derived(first.origin), _host(first))
+        yield Fact("numa.gpu_far", names, first.origin.derived(), _host(first))
 
 
 def _container(case: CaseFile, near: dict[str, frozenset[int]]) -> Iterator[Fact]:
@@ -34,13 +34,9 @@ def _container(case: CaseFile, near: dict[str, frozenset[int]]) -> Iterator[Fact
         far = [name for name, beside in near.items() if beside and cpus.isdisjoint(beside)]
         mostly = [name for name, beside in near.items() if beside and 2 * len(cpus & beside) < len(cpus)]
         if far or (len(mostly) == len(near) and len(set(near.values())) == 1):
-            yield Fact("numa.gpu_far", ", ".join(f"GPU{n}" for n in far or mostly), _derived(fact.origin), fact.subject)
+            yield Fact("numa.gpu_far", ", ".join(f"GPU{n}" for n in far or mostly), fact.origin.derived(), fact.subject)
             return
 
 
 def _host(fact: Fact) -> Subject:
     return Subject("host", fact.origin.host) if fact.origin.host else Subject()
-
-
-def _derived(origin: Origin) -> Origin:
-    return Origin("derived", origin.file, origin.line, origin.host, origin.rank, origin.quote, origin.time)

@@ -30,9 +30,7 @@ def derive(case: CaseFile) -> Iterable[Fact]:
 
 
 def _fact(key: str, value: Value, origin: Origin) -> Fact:
-    return Fact(
-        key, value, Origin("derived", origin.file, origin.line, origin.host, origin.rank, origin.quote, origin.time)
-    )
+    return Fact(key, value, origin.derived())
 
 
 def _ints(case: CaseFile, *keys: str) -> list[int]:

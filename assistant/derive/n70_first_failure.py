@@ -59,9 +59,7 @@ def derive(case: CaseFile) -> Iterable[Fact]:
 
 
 def _fact(key: str, value: str | int | bool, origin: Origin) -> Fact:
-    return Fact(
-        key, value, Origin("derived", origin.file, origin.line, origin.host, origin.rank, origin.quote, origin.time)
-    )
+    return Fact(key, value, origin.derived())
 
 
 def choose(candidates: list[Candidate]) -> tuple[Candidate, bool] | None:
